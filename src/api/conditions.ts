@@ -113,6 +113,26 @@ export function setCondition<T extends Conditioned>(
   return update.type === set.root ? updated : replaceCondition(updated, set, rootOf(updated, set), nowMs);
 }
 
+/** Sets a condition of a kind without Ready. The transition time changes only if the status changes. */
+export function withCondition<T extends Conditioned>(object: T, update: ConditionUpdate, nowMs: number): T {
+  const { type, status, reason = type, message = '' } = update;
+  const before = getCondition(object, type);
+  const isSame = before?.status === status && before.lastTransitionTime !== undefined;
+  const condition: Condition = {
+    type,
+    status,
+    reason,
+    message: conditionMessage(message),
+    lastTransitionTime: isSame ? before.lastTransitionTime : timestamp(nowMs),
+    observedGeneration: generationOf(object),
+  };
+  const others = conditionsOf(object).filter((other) => other.type !== type);
+  return withConditions(
+    object,
+    [...others, condition].sort((a, b) => (a.type < b.type ? -1 : 1)),
+  );
+}
+
 /** Removes a condition. Does not remove Ready or conditions on which Ready depends. */
 export function clearCondition<T extends Conditioned>(object: T, set: ConditionSet, type: string, nowMs: number): T {
   if (type === set.root || set.dependents.includes(type) || !getCondition(object, type)) return object;

@@ -2,6 +2,7 @@
 
 import { defined, isObject } from '#lib';
 import { CAPACITY_BUFFER_DECLARATION } from './capacity-buffer.ts';
+import { CAPACITY_QUOTA_DECLARATION } from './capacity-quota.ts';
 import { EC2_NODE_CLASS_DECLARATION } from './ec2-nodeclass.ts';
 import { NODE_CLAIM_DECLARATION } from './nodeclaim.ts';
 import { NODE_OVERLAY_DECLARATION } from './nodeoverlay.ts';
@@ -53,6 +54,7 @@ export const DECLARATIONS: readonly ResourceDeclaration[] = [
   NODE_OVERLAY_DECLARATION,
   NODE_POLICY_DECLARATION,
   CAPACITY_BUFFER_DECLARATION,
+  CAPACITY_QUOTA_DECLARATION,
 ];
 
 /** Returns all definitions as plain JSON, ready to be created in a cluster. */

@@ -1,5 +1,6 @@
 /** Path of each kind in the Kubernetes API, with its static type. */
 import type { CapacityBuffer } from './capacity-buffer.ts';
+import type { CapacityQuota } from './capacity-quota.ts';
 import type {
   DeviceClass,
   DeviceTaintRule,
@@ -69,6 +70,7 @@ export const NODE_OVERLAY = cluster<NodeOverlay>('karpenter.sh', 'v1alpha1', 'No
 export const NODE_POLICY = cluster<NodePolicy>(KARPENTER_TS_GROUP, 'v1alpha1', 'NodePolicy');
 export const EC2_NODE_CLASS = cluster<EC2NodeClass>('karpenter.k8s.aws', 'v1', 'EC2NodeClass');
 export const CAPACITY_BUFFER = namespaced<CapacityBuffer>('autoscaling.x-k8s.io', 'v1beta1', 'CapacityBuffer');
+export const CAPACITY_QUOTA = cluster<CapacityQuota>('autoscaling.x-k8s.io', 'v1beta1', 'CapacityQuota');
 
 export const POD = namespaced<Pod>('', 'v1', 'Pod');
 export const NODE = cluster<Node>('', 'v1', 'Node');

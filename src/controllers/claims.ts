@@ -12,10 +12,11 @@ import {
   uidOf,
 } from '#api/objects';
 import { formatDuration, readDurationOrNever } from '#api/values';
-import { billedUsdPerHour, ceilingText, largestAmounts } from '#engine/costs';
+import { billedUsdPerHour, ceilingText, largestClaimAmounts } from '#engine/costs';
 import {
   amountIn,
   type Ceiling,
+  largestCapacity,
   NODES,
   type PlannedClaim,
   quantityList,
@@ -29,7 +30,7 @@ import { defined, own, timestamp } from '#lib';
 import type { Clock } from '#lib/clock';
 import { namespacesOf } from '#observe/history';
 import { NODECLAIMS_BALANCED, NODECLAIMS_CREATED } from '#observe/metrics';
-import { ceilingPolicies, ceilingReader } from '#planner';
+import { ceilingReader, ceilingSources } from '#planner';
 import type { ClusterState } from '#state';
 import type { Deps } from './deps.ts';
 import { firstFew } from './text.ts';
@@ -130,16 +131,15 @@ async function withinLimits(
 ): Promise<() => void> {
   const { name } = pool.metadata;
   const limits = Object.entries(resourcesOf(pool.spec.limits));
-  const policies = ceilingPolicies(cluster, pool);
-  if (limits.length === 0 && policies.length === 0) return () => undefined;
-  const isCounted = policies.length === 0 && limits.every(([resource]) => resource === NODES);
+  const sources = ceilingSources(cluster, pool);
+  const hasCeilings = sources.policies.length + sources.quotas.length > 0;
+  if (limits.length === 0 && !hasCeilings) return () => undefined;
+  const isCounted = !hasCeilings && limits.every(([resource]) => resource === NODES);
   const types = isCounted ? [] : await cloud.instanceTypes(pool);
-  const readCeilings =
-    policies.length === 0
-      ? undefined
-      : await ceilingReader(cluster, policies, { catalogue: cloud, nowMs: () => clock.now() });
+  const parts = { catalogue: cloud, nowMs: () => clock.now() };
+  const readCeilings = hasCeilings ? await ceilingReader(cluster, sources, parts) : undefined;
   const usage = cluster.poolCommitment(name, types, isFree);
-  const added = largestAmounts(claim, types, chargesUsdPerHour);
+  const added = largestCapacity(claim, types);
   for (const [resource, limit] of limits) {
     const [used, more] = [amountIn(usage, resource), amountIn(added, resource)];
     if (used + more <= limit) continue;
@@ -151,15 +151,16 @@ async function withinLimits(
         : `resource usage would exceed limit (${fields}, new-node=${text(more)})`,
     );
   }
-  for (const ceiling of readCeilings?.() ?? []) checkCeiling(ceiling, added);
-  return cluster.creations.add(name, added);
+  for (const ceiling of readCeilings?.() ?? [])
+    checkCeiling(ceiling, largestClaimAmounts(ceiling, claim, { types, chargesUsdPerHour }));
+  return cluster.creations.add(name, claim);
 }
 
 /** @throws Error if the ceiling has no room */
 function checkCeiling({ object, field, limits, used }: Ceiling, added: Resources): void {
   for (const [resource, limit] of Object.entries(limits)) {
     const [before, more] = [amountIn(used, resource), amountIn(added, resource)];
-    if (before + more <= limit) continue;
+    if (more === 0 || before + more <= limit) continue;
     const text = (amount: number): string => ceilingText(resource, amount);
     throw new Error(
       `${object.kind} "${object.name}": ${field}.${resource} has no room (ceiling=${text(limit)}, usage=${text(before)}, new-node=${text(more)})`,

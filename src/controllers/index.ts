@@ -17,7 +17,7 @@ import type { Controller } from '#kube/reconcilers';
 import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '#observe/metrics';
 import { methodsFor } from '#planner';
 import { BufferResolution } from './capacitybuffer/resolution.ts';
-import { policyCeilings } from './ceilings.ts';
+import { policyCeilings, quotaStatus } from './ceilings.ts';
 import { costControllers, type KeptHistory } from './cost/index.ts';
 import type { Deps } from './deps.ts';
 import { openDevices } from './devicetemplates/index.ts';
@@ -160,7 +160,7 @@ const pauseReaders = (deps: Deps, batcher: PodBatcher): readonly Controller[] =>
     ? []
     : [new PauseReader(deps, { namespace: deps.namespace, resumed: () => batcher.trigger('resumed') })];
 
-/** Controllers of the conditions of NodePools and NodePolicies. */
+/** Controllers of the conditions of NodePools, NodePolicies and CapacityQuotas. */
 const poolConditions = (deps: Deps): readonly Controller[] => [
   readiness(deps),
   validation(deps),
@@ -169,6 +169,7 @@ const poolConditions = (deps: Deps): readonly Controller[] => [
   new PoolRollouts(deps),
   nodePolicyConditions(deps),
   policyCeilings(deps),
+  ...(deps.settings.featureGates.capacityQuota ? [quotaStatus(deps)] : []),
 ];
 
 /** Returns the controllers. Excludes cluster state if the settings disable its observability. */

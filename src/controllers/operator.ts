@@ -85,6 +85,7 @@ export function createOperator({
     manages: ({ group, kind }) => cloud.nodeClassKinds.some((served) => served.group === group && served.kind === kind),
     defaultSpread: settings.defaultTopologySpreadConstraints,
     devices: !settings.ignoreDraRequests,
+    quotas: settings.featureGates.capacityQuota,
     observes: settings.mode === 'observe',
   });
   const deps: Deps = { ...ports, cluster, cloud, decisions };

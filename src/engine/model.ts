@@ -8,6 +8,7 @@ import type {
   CSINode,
   DeviceClass,
   DeviceTaintRule,
+  LabelSelector,
   Namespace,
   Node,
   NodeClaim,
@@ -112,7 +113,7 @@ export interface PoolInput {
   readonly zoneBalance?: number;
 }
 
-/** Amounts that the nodes of several NodePools must not exceed together. */
+/** Amounts that some nodes must not exceed together. */
 export interface Ceiling {
   readonly object: CeilingObject;
   /** Path of the field with the amounts. */
@@ -120,8 +121,8 @@ export interface Ceiling {
   readonly limits: Resources;
   /** Amounts of nodes, and the largest possible amounts of NodeClaims without an instance. */
   readonly used: Resources;
-  /** NodePools whose new nodes count. */
-  readonly nodePools: readonly string[];
+  /** Labels of the nodes that count. An empty selector selects all nodes. */
+  readonly selector: LabelSelector;
 }
 
 /** NodePool that launches no nodes for pods now. */
@@ -186,7 +187,7 @@ export interface Snapshot<N extends EngineNode = StateNode> {
   readonly persistentVolumes: readonly PersistentVolume[];
   readonly storageClasses: readonly StorageClass[];
   readonly quiet?: Quiet;
-  /** Ceilings of NodePolicies. Default: no ceiling. */
+  /** Ceilings of NodePolicies and CapacityQuotas. Default: no ceiling. */
   readonly ceilings?: readonly Ceiling[];
   /** Launches that are withheld because earlier launches were unproductive. Absent if there are none. */
   readonly withheld?: readonly WithheldLaunch[];

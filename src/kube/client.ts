@@ -123,7 +123,10 @@ export type Indexes<T extends KubeObject> = Readonly<Record<string, (object: T) 
 export interface StoreOptions {
   /** The operator works without this kind, so a missing kind or permission does not block the start. */
   readonly optional?: boolean;
-  /** The absence of the kind is not a problem, and is not logged. Implies `optional`. */
+  /**
+   * The absence of the kind is not a problem, and is not logged. Implies `optional`, unless it is false: then only a missing
+   * permission blocks the start.
+   */
   readonly isAddOn?: boolean;
 }
 

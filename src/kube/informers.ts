@@ -25,6 +25,8 @@ interface Entry {
   isOptional: boolean;
   /** True if the kind is not served or must not be read. */
   isUnavailable: boolean;
+  /** True if the kind is an add-on that is not served. */
+  isAbsent: boolean;
 }
 
 export interface ProcessInformers extends Informers {
@@ -42,14 +44,16 @@ export function startInformers({ client, clock, log, signal }: InformersOptions)
     const resource = [kind.plural, kind.group].filter((part) => part !== '').join('.');
     const onListed = (): void => {
       entry.isUnavailable = false;
+      entry.isAbsent = false;
       resolve();
     };
-    const onUnavailable = (): void => {
+    const onUnavailable = (isServed: boolean): void => {
       entry.isUnavailable = true;
-      if (entry.isOptional) resolve();
+      entry.isAbsent = isAddOn && !isServed;
+      if (entry.isOptional || entry.isAbsent) resolve();
     };
     const reflector = new Reflector({ client, store, clock, log, signal, isAddOn, onListed, onUnavailable });
-    const entry: Entry = { store, ready, resource, reflector, isOptional, isUnavailable: false };
+    const entry: Entry = { store, ready, resource, reflector, isOptional, isUnavailable: false, isAbsent: false };
     pending.add(resource);
     void ready.then(() => pending.delete(resource));
     reflector.run().catch((error: unknown) => log.error('informer ended', { kind: kind.kind, error }));
@@ -73,9 +77,9 @@ export function startInformers({ client, clock, log, signal }: InformersOptions)
     unsynced: () => [...pending],
     distrust: (kind) => entries.get(keyOf(kind))?.reflector.distrust(),
     watches: () =>
-      [...entries.values()].flatMap(({ resource, reflector, isOptional, isUnavailable }) => {
+      [...entries.values()].flatMap(({ resource, reflector, isOptional, isUnavailable, isAbsent }) => {
         const { ageMs, isStale } = reflector.state;
-        return ageMs === undefined || (isOptional && isUnavailable) ? [] : { resource, ageMs, isStale };
+        return ageMs === undefined || isAbsent || (isOptional && isUnavailable) ? [] : { resource, ageMs, isStale };
       }),
     synced: async (stop = signal) => {
       const { promise: stopped, reject } = Promise.withResolvers<never>();

@@ -35,7 +35,7 @@ interface ReflectorOptions<T extends KubeObject> {
   /** Called after each complete list. */
   readonly onListed: () => void;
   /** Called if the kind is not served or must not be read. */
-  readonly onUnavailable: () => void;
+  readonly onUnavailable: (isServed: boolean) => void;
 }
 
 const PAGE = 500;
@@ -228,7 +228,7 @@ export class Reflector<T extends KubeObject> {
   }
 
   #failed(error: unknown): void {
-    if (isUnavailable(error)) this.#options.onUnavailable();
+    if (isUnavailable(error)) this.#options.onUnavailable(error.status !== 404);
     const isListing = this.#version === undefined;
     const failures = this.#failures + 1;
     this.#report.failed(error, isListing ? 'list' : 'watch', failures);
@@ -283,7 +283,7 @@ function trimReceived<T extends KubeObject>({ store, log }: ReflectorOptions<T>,
 }
 
 const isExpired = (error: unknown): boolean => error instanceof ApiError && error.status === 410;
-const isUnavailable = (error: unknown): boolean =>
+const isUnavailable = (error: unknown): error is ApiError =>
   error instanceof ApiError && (error.status === 404 || error.status === 403);
 /** Returns true if the server refuses a watch from the known version. A new list shows any other cause. */
 const isRefused = (error: unknown): boolean =>

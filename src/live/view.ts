@@ -312,6 +312,7 @@ const KINDS: ReadonlySet<string> = new Set([
   'EC2NodeClass',
   'NodeOverlay',
   'CapacityBuffer',
+  'CapacityQuota',
 ]);
 
 /** Last decisions of the operator, from its events and from created and deleted NodeClaims. */

@@ -1,5 +1,5 @@
 export { bufferReplicas, findTarget } from './capacity-buffers.ts';
-export { ceilingPolicies, ceilingReader } from './ceilings.ts';
+export { type CeilingSources, ceilingReader, ceilingSources } from './ceilings.ts';
 export { type JudgedClaim, judgeClaim } from './claim-conditions.ts';
 export {
   type DisruptionInput,

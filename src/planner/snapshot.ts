@@ -43,8 +43,8 @@ export function takeSnapshot(
   const { stores } = cluster;
   const defaultSpread = cluster.defaultSpread();
   const nodes = overdue.length === 0 ? parts.nodes : [...parts.nodes, ...overdueNodes(overdue, parts.pools)];
-  const sources = { policies: stores.nodePolicies.list(), nodePools: stores.nodePools.list() };
-  const ceilings = ceilingsOf(sources, { ...parts, nodes });
+  const sources = { policies: stores.nodePolicies.list(), quotas: cluster.quotas() };
+  const ceilings = ceilingsOf(sources, stores.nodePools.list(), { ...parts, nodes });
   return {
     ...parts,
     nodes,

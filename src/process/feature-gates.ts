@@ -18,6 +18,7 @@ export const CORE_GATES = {
   nodeOverlay: gate('NodeOverlay', false, 'Apply custom prices and capacities of NodeOverlays'),
   staticCapacity: gate('StaticCapacity', false, 'Keep `spec.replicas` nodes of NodePools that set this field'),
   capacityBuffer: gate('CapacityBuffer', false, 'Reserve capacity for CapacityBuffers'),
+  capacityQuota: gate('CapacityQuota', false, 'Launch no nodes beyond the limits of CapacityQuotas'),
 };
 
 export const AWS_GATES = {

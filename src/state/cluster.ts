@@ -6,6 +6,7 @@
 
 import { LRUCache } from 'lru-cache';
 import {
+  type CapacityQuota,
   isTrue,
   NODEPOOL_LABEL,
   type Node,
@@ -56,6 +57,7 @@ import {
   CLAIMS_BY_NODE_POOL,
   CLAIMS_BY_PROVIDER_ID,
   NODES_BY_PROVIDER_ID,
+  openQuotas,
   openStores,
   PODS_BY_NODE,
   type Stores,
@@ -74,6 +76,8 @@ export interface ClusterOptions {
   readonly templateOf?: (pod: Pod) => ResourceTemplate | undefined;
   /** True if claims of dynamic resources count. Default false. */
   readonly devices?: boolean;
+  /** True if CapacityQuotas hold. Default false. */
+  readonly quotas?: boolean;
   /** True if no decision is carried out. Default false. */
   readonly observes?: boolean;
 }
@@ -102,8 +106,8 @@ export class ClusterState {
     for (const nodeName of nodeNames) this.#stalePods(nodeName);
     this.markChanged();
   });
-  /** Largest capacities of NodeClaims whose creation is requested, by NodePool. */
-  readonly creations = new NamedItems<Resources>();
+  /** NodeClaims whose creation is requested, by NodePool. */
+  readonly creations = new NamedItems<NodeClaim>();
   readonly virtualPods = new VirtualPods(() => this.changed());
   readonly unlaunched: UnlaunchedClaims;
   /** Receives every NodeClaim that this process creates, with the namespaced names of the pods that it is for. */
@@ -120,6 +124,7 @@ export class ClusterState {
   readonly defaultSpread: () => DefaultSpread | undefined;
 
   readonly #clock: Timepiece;
+  readonly #quotas: Store<CapacityQuota> | undefined;
   #revision = 0;
   readonly #manages: ClusterOptions['manages'];
   readonly #templateOf: (pod: Pod) => ResourceTemplate | undefined;
@@ -145,6 +150,7 @@ export class ClusterState {
     templateOf,
     defaultSpread = [],
     devices = false,
+    quotas = false,
     observes = false,
   }: ClusterOptions) {
     this.#clock = clock;
@@ -158,6 +164,11 @@ export class ClusterState {
     this.observation = new Observation(this.stores, clock, observes);
     this.defaultSpread = watchDefaultSpread(informers, defaultSpread, () => this.changed());
     this.devices = devices ? openDeviceStores(informers) : undefined;
+    this.#quotas = quotas ? openQuotas(informers) : undefined;
+    this.#quotas?.subscribe((_, quota, before) => {
+      this.changed();
+      if (quota.metadata.generation !== before?.metadata.generation) this.markChanged();
+    });
     const listed: readonly Pick<Store<never>, 'subscribe'>[] = Object.values(this.stores);
     const optional: readonly Pick<Store<never>, 'subscribe'>[] = Object.values(this.devices ?? {});
     for (const store of [...listed, ...optional]) store.subscribe(() => this.changed());
@@ -191,6 +202,11 @@ export class ClusterState {
     const stores: readonly Pick<Store<never>, 'synced'>[] = [pods, nodes, nodeClaims, nodePools, daemonSets];
     const isSettled = this.#inFlight.size === 0 && !this.unlaunched.isAwaited && this.virtualPods.isKnown();
     return isSettled && stores.every((store) => store.synced);
+  }
+
+  /** CapacityQuotas that hold. */
+  quotas(): readonly CapacityQuota[] {
+    return this.#quotas?.list() ?? [];
   }
 
   /**
@@ -386,14 +402,13 @@ export class ClusterState {
     isFree: (node: StateNode) => boolean = () => false,
   ): Resources {
     const nowMs = this.#clock.now();
-    const launching = this.launchingOf(nodePool);
+    const launching = [...this.launchingOf(nodePool), ...this.creations.of(nodePool)];
     return addResources(
       ...nodeCapacities(
         nodePool,
         this.nodes().filter((node) => countsTowardLimits(node, nowMs) && !isFree(node)),
       ),
       ...launching.map((claim) => largestCapacity(claim, types)),
-      ...this.creations.of(nodePool),
     );
   }
 

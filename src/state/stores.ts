@@ -1,5 +1,7 @@
 /** Stores that the cluster state reads, with the indexes that the cluster state and the controllers use. */
 import {
+  CAPACITY_QUOTA,
+  type CapacityQuota,
   CSI_NODE,
   type CSINode,
   DAEMON_SET,
@@ -98,3 +100,7 @@ export function openStores(informers: Informers): Stores {
     }),
   };
 }
+
+/** A quota that must not be read still holds, so that a missing permission blocks the start. The kind may be missing. */
+export const openQuotas = (informers: Informers): Store<CapacityQuota> =>
+  informers.store(CAPACITY_QUOTA, {}, { isAddOn: true, optional: false });

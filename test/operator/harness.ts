@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import {
   CAPACITY_BUFFER,
+  CAPACITY_QUOTA,
   CONFIG_MAP,
   DAEMON_SET,
   DEPLOYMENT,
@@ -60,6 +61,7 @@ const KINDS: readonly Kind[] = [
   NODE_OVERLAY,
   NODE_POLICY,
   CAPACITY_BUFFER,
+  CAPACITY_QUOTA,
   EC2_NODE_CLASS,
   POD_TEMPLATE,
   DEPLOYMENT,

@@ -24,7 +24,7 @@ describe('a generated file', () => {
 
   it('adds nothing but annotations to the templates of the CRD chart', () => {
     const templates = [...files].filter(([path]) => path.startsWith('charts/karpenter-crd/templates/'));
-    expect(templates).toHaveLength(6);
+    expect(templates).toHaveLength(7);
     for (const [path, template] of templates) {
       const plain = template
         .split('\n')

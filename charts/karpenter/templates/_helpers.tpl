@@ -303,6 +303,7 @@ capabilities:
   (list "NodeOverlay" $gates.nodeOverlay false)
   (list "StaticCapacity" $gates.staticCapacity false)
   (list "CapacityBuffer" $gates.capacityBuffer false)
+  (list "CapacityQuota" $gates.capacityQuota false)
 }}
 {{- $pairs = append $pairs (include "karpenter.gate" .) }}
 {{- end }}

@@ -116,6 +116,7 @@ settings:
     nodeOverlay: true
     staticCapacity: true
     capacityBuffer: true
+    capacityQuota: true
   awsFeatureGates:
     nodeClassCEL: true
     draNVIDIAGPU: true

@@ -15,7 +15,10 @@ const MISFIT = Type.Object(
 const CAUSE = Type.Object(
   {
     code: Type.Enum(CAUSE_CODES),
-    object: Type.Object({ kind: Type.Enum(['NodePool', 'EC2NodeClass', 'Pod', 'NodePolicy']), name: Type.String() }),
+    object: Type.Object({
+      kind: Type.Enum(['NodePool', 'EC2NodeClass', 'Pod', 'NodePolicy', 'CapacityQuota']),
+      name: Type.String(),
+    }),
     field: text('Label, resource, taint or path of the field that decides'),
     wanted: text('Value that the pod needs'),
     offered: text('Value that the object has'),

@@ -1,11 +1,11 @@
 export type { CapacityBuffer, CapacityBufferSpec } from '../capacity-buffer.ts';
+export type { CapacityQuota } from '../capacity-quota.ts';
 export {
   type Conditioned,
   type ConditionSet,
   type ConditionUpdate,
   causesOf,
   clearCondition,
-  conditionMessage,
   EC2NODECLASS_CONDITIONS,
   EC2NODECLASS_RESERVED_CONDITIONS,
   getCondition,
@@ -18,6 +18,7 @@ export {
   NODEPOOL_CONDITIONS,
   READY,
   setCondition,
+  withCondition,
 } from '../conditions.ts';
 export type {
   AllocatedDevice,
@@ -75,6 +76,7 @@ export {
 export {
   apiVersionOf,
   CAPACITY_BUFFER,
+  CAPACITY_QUOTA,
   CONFIG_MAP,
   CSI_NODE,
   DAEMON_SET,

@@ -1,3 +1,4 @@
+export { readQuota } from '../capacity-quota.ts';
 export { nodeOverlayErrors } from '../nodeoverlay.ts';
 export { nodePolicyErrors } from '../nodepolicy.ts';
 export {

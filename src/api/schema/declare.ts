@@ -168,13 +168,16 @@ export const stringMap = (options: MapOptions & { readonly value?: StringOptions
 const QUANTITY_PATTERN =
   '^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$';
 
-/** Declares a map from resource names to quantities, which are numbers or strings such as `100m` or `4Gi`. */
-export const quantityMap = (options: MapOptions = {}) =>
+/** Declares a map from resource names to quantities: numbers, or strings such as `100m` or `4Gi` that match the pattern. */
+export const quantityMap = ({
+  pattern = QUANTITY_PATTERN,
+  ...options
+}: MapOptions & { readonly pattern?: string } = {}) =>
   unsafe<Record<string, string | number>>({
     type: 'object',
     additionalProperties: {
       anyOf: [{ type: 'integer' }, { type: 'string' }],
-      pattern: QUANTITY_PATTERN,
+      pattern,
       'x-kubernetes-int-or-string': true,
     },
     ...keywords(options),

@@ -189,7 +189,8 @@ export const KNOWN_VALUES = `
       "spotToSpotConsolidation": true,
       "nodeOverlay": true,
       "staticCapacity": true,
-      "capacityBuffer": true
+      "capacityBuffer": true,
+      "capacityQuota": true
     },
     "awsFeatureGates": {
       "nodeClassCEL": true,

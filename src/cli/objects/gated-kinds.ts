@@ -1,4 +1,4 @@
-/** Kinds that the operator reads only if the feature gate of the same name is open: NodeOverlays and CapacityBuffers. */
+/** Kinds that the operator reads only if the feature gate of the same name is open. */
 import type { CapacityBuffer, Kind, KubeObject, NodeOverlay, Pod } from '#api/objects';
 import type { PoolInput } from '#engine/model';
 import { type BufferProblem, evaluateOverlays, isActive, isProblem, overlaid, virtualPods } from '#engine/solve';
@@ -9,7 +9,7 @@ import { validateStored } from './stored.ts';
 /** Feature gates with a known state. All other gates may be open or closed. */
 export type KnownGates = Readonly<Record<string, boolean>>;
 
-const KINDS: readonly string[] = ['NodeOverlay', 'CapacityBuffer'];
+const KINDS: readonly string[] = ['NodeOverlay', 'CapacityBuffer', 'CapacityQuota'];
 
 /** Removes objects of kinds with a closed feature gate. If the gate is unknown, keeps the objects and adds a note. */
 export function behindGates(

@@ -1,6 +1,6 @@
-/** NodePolicies of manifests. */
-import { type NodePolicy, type NodePool, overruledSections } from '#api/objects';
-import { nodePolicyErrors } from '#api/validation';
+/** NodePolicies and CapacityQuotas of manifests. */
+import { type CapacityQuota, type NodePolicy, type NodePool, overruledSections } from '#api/objects';
+import { nodePolicyErrors, readQuota } from '#api/validation';
 import type { Manifest } from './read.ts';
 import { validateStored } from './stored.ts';
 
@@ -24,3 +24,15 @@ export function policyNotes(manifests: readonly Manifest[], nodePools: readonly 
     ),
   ]);
 }
+
+/**
+ * Returns notes on invalid parts of CapacityQuotas.
+ *
+ * @throws InputError with the quota and the field
+ */
+export const quotaNotes = (manifests: readonly Manifest[]): readonly string[] =>
+  manifests
+    .filter(({ object }) => object.kind === 'CapacityQuota')
+    .flatMap((manifest) =>
+      readQuota(validateStored<CapacityQuota>(manifest)).errors.map((error) => `${manifest.where}: ${error}`),
+    );

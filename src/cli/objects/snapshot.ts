@@ -50,7 +50,7 @@ import { InputError } from './errors.ts';
 import { behindGates, bufferPods, type KnownGates } from './gated-kinds.ts';
 import { NodeClasses } from './node-classes.ts';
 import { nominate } from './nominations.ts';
-import { policyNotes } from './policies.ts';
+import { policyNotes, quotaNotes } from './policies.ts';
 import { readPools } from './pools.ts';
 import { appliedBook, providerOf, type TypesOf } from './provider.ts';
 import { identityOf, type Manifest } from './read.ts';
@@ -112,7 +112,7 @@ export interface WorldOptions {
 /** Kinds that are read, and kinds that can be ignored without a note. */
 export const KNOWN_KINDS: ReadonlySet<string> = new Set(
   [
-    'NodePool NodePolicy NodeOverlay CapacityBuffer PodTemplate EC2NodeClass NodeClaim Node Pod Deployment StatefulSet ReplicaSet ReplicationController Job DaemonSet Namespace PriorityClass',
+    'NodePool NodePolicy NodeOverlay CapacityBuffer CapacityQuota PodTemplate EC2NodeClass NodeClaim Node Pod Deployment StatefulSet ReplicaSet ReplicationController Job DaemonSet Namespace PriorityClass',
     'PersistentVolume PersistentVolumeClaim StorageClass CSINode PodDisruptionBudget VolumeAttachment',
     'Service Event',
     'DeviceClass ResourceSlice DeviceTaintRule ResourceClaim ResourceClaimTemplate',
@@ -168,6 +168,7 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
       ...unknownFields(manifests),
       ...notes,
       ...policyNotes(manifests, nodePools),
+      ...quotaNotes(manifests),
       ...problems,
       ...ofNodes,
       ...buffered.notes,
@@ -385,6 +386,7 @@ function clusterOf(manifests: readonly Manifest[], { objects: made, options }: C
     templateOf: templatesIn(manifests),
     defaultSpread: options.defaultConstraints ?? [],
     devices: options.drivers !== undefined,
+    quotas: true,
   });
 }
 

@@ -1,6 +1,7 @@
 /** Kinds that a snapshot contains, in the order of the file. The offline commands use these kinds. */
 import {
   CAPACITY_BUFFER,
+  CAPACITY_QUOTA,
   CONFIG_MAP,
   CSI_NODE,
   DAEMON_SET,
@@ -104,6 +105,7 @@ export const READ_KINDS: readonly ReadKind[] = [
   },
   only(POD_DISRUPTION_BUDGET, 'nodes appear disruptable although a PodDisruptionBudget blocks them'),
   only(CAPACITY_BUFFER, 'reserved capacity appears to be free'),
+  only(CAPACITY_QUOTA, 'launches may exceed limits'),
   only(POD_TEMPLATE, 'capacity buffers may not find it'),
   only(SERVICE, SPREAD),
   only(REPLICATION_CONTROLLER, SPREAD),

@@ -3,14 +3,13 @@
 import {
   CAPACITY_BUFFER,
   type CapacityBuffer,
-  type Condition,
   type ConditionUpdate,
-  conditionMessage,
   getCondition,
   POD_TEMPLATE,
   type Pod,
   type PodTemplate,
   uidOf,
+  withCondition,
 } from '#api/objects';
 import type { Plan } from '#engine/model';
 import {
@@ -29,7 +28,7 @@ import {
 } from '#engine/solve';
 import { keyOf, type Store, unlessGone, writeChanges } from '#kube/client';
 import { after, type Key, type Outcome, type Reconciler, settled, type Trigger } from '#kube/reconcilers';
-import { messageOf, timestamp, withBoundedConcurrency } from '#lib';
+import { messageOf, withBoundedConcurrency } from '#lib';
 import { BUFFER_INFEASIBLE, eventOf } from '#observe/events';
 import type { Logger } from '#observe/logger';
 import { bufferReplicas, findTarget } from '#planner';
@@ -234,21 +233,3 @@ export async function recordBuffers(
 }
 
 const isSame = (a: CapacityBuffer, b: CapacityBuffer): boolean => JSON.stringify(a.status) === JSON.stringify(b.status);
-
-/** Sets a condition. The transition time changes only if the status changes. */
-function withCondition(buffer: CapacityBuffer, update: ConditionUpdate, nowMs: number): CapacityBuffer {
-  const { type, status, reason = type, message = '' } = update;
-  const before = getCondition(buffer, type);
-  const isSame = before?.status === status && before.lastTransitionTime !== undefined;
-  const condition: Condition = {
-    type,
-    status,
-    reason,
-    message: conditionMessage(message),
-    lastTransitionTime: isSame ? before.lastTransitionTime : timestamp(nowMs),
-    observedGeneration: buffer.metadata.generation ?? 0,
-  };
-  const others = (buffer.status?.conditions ?? []).filter((other) => other.type !== type);
-  const conditions = [...others, condition].sort((a, b) => (a.type < b.type ? -1 : 1));
-  return { ...buffer, status: { ...buffer.status, conditions } };
-}

@@ -2,7 +2,7 @@
 
 /** Object that limits several NodePools together. */
 export interface CeilingObject {
-  readonly kind: 'NodePolicy';
+  readonly kind: 'NodePolicy' | 'CapacityQuota';
   readonly name: string;
 }
 

@@ -2,7 +2,8 @@
 import { defined, interleave } from '#lib';
 import { withPlanned } from '../ceilings.ts';
 import type { EnginePod } from '../input.ts';
-import type { Ceiling, EngineSnapshot, PlannedClaim, PodRefusal, Rejection } from '../model.ts';
+import type { Ceiling, EngineSnapshot, PlannedClaim, PodRefusal, PoolInput, Rejection } from '../model.ts';
+import { chargesUsdPerHour } from '../node-extras.ts';
 import { placementRequests } from '../placement-requests.ts';
 import { namespaceOf, podKey } from '../pods.ts';
 import { type PoolUsage, poolUsage } from '../pool-usage.ts';
@@ -31,12 +32,12 @@ export function withCauses(
 ): ReadonlyMap<string, PodRefusal> {
   const states = new Map<string, PoolState>();
   let ceilings: readonly Ceiling[] | undefined;
-  const ceilingsFor = (name: string): readonly Ceiling[] => {
+  const currentCeilings = (): readonly Ceiling[] => {
     ceilings ??= withPlanned(input.ceilings ?? [], input.claims ?? [], (pool) => states.get(pool)?.instanceTypes ?? []);
-    return ceilings.filter(({ nodePools }) => nodePools.includes(name));
+    return ceilings;
   };
-  const idle = (input.idleNodePools ?? []).map((nodePool) => ({ nodePool, instanceTypes: [] }));
-  for (const { nodePool, instanceTypes } of [...idle, ...input.pools]) {
+  const idle = (input.idleNodePools ?? []).map((nodePool): PoolInput => ({ nodePool, instanceTypes: [] }));
+  for (const { nodePool, instanceTypes, extras } of [...idle, ...input.pools]) {
     const { name } = nodePool.metadata;
     let usage: PoolUsage | undefined;
     states.set(name, {
@@ -46,7 +47,8 @@ export function withCauses(
         usage ??= poolUsage({ pool: name, types: instanceTypes }, input);
         return usage;
       },
-      ceilings: () => ceilingsFor(name),
+      ceilings: currentCeilings,
+      chargesUsdPerHour: chargesUsdPerHour(extras),
     });
   }
   // alike refusals share one object

@@ -20,8 +20,10 @@ export interface PoolState {
   readonly pool: NodePool;
   readonly instanceTypes: readonly InstanceType[];
   readonly usage: () => PoolUsage;
-  /** Ceilings of the NodePool. Their use includes the plan. */
+  /** All ceilings. Their use includes the plan. */
   readonly ceilings: () => readonly Ceiling[];
+  /** Charges of each node of the NodePool besides its instance. */
+  readonly chargesUsdPerHour: number;
 }
 
 /** Returns the requirements of the NodePool's nodes. The NodePool is compiled once for many pods. */
@@ -133,7 +135,7 @@ export function withinLimitsCause(pod: EnginePod, podRequirements: Requirements,
 
 /** Returns the limit of the NodePool that has no room for a node, otherwise the ceiling that has none. */
 function restrictionCause(
-  { pool, usage, ceilings }: PoolState,
+  { pool, usage, ceilings, chargesUsdPerHour }: PoolState,
   podRequirements: Requirements,
   types: readonly InstanceType[],
 ): Cause {
@@ -141,7 +143,11 @@ function restrictionCause(
   const ceiling =
     limitsExceededBy(pool, (name) => usedOf(own, name), types).length > 0
       ? undefined
-      : ceilingCause(ceilings(), poolRequirementsOf(pool).intersect(podRequirements), types);
+      : ceilingCause(ceilings(), {
+          requirements: poolRequirementsOf(pool).intersect(podRequirements),
+          types,
+          chargesUsdPerHour,
+        });
   return ceiling ?? limitsCause(pool, own, types);
 }
 

@@ -1,5 +1,13 @@
 export { billedUsdPerHour } from '../billed-price.ts';
-export { ceilingAmount, ceilingText, largestAmounts, nodeUsd, USD, usdAmount, usdLimit } from '../ceilings.ts';
+export {
+  ceilingAmount,
+  ceilingText,
+  claimRequirements,
+  largestClaimAmounts,
+  nodeAmounts,
+  USD,
+  usdLimit,
+} from '../ceilings.ts';
 export { billedPriceOf, CostAccount, IDLE, idleShare, type NodePrice } from '../cost/account.ts';
 export {
   type EfficiencyDimension,

@@ -75,7 +75,15 @@ export {
   namespaceOf,
   podKey,
 } from '../pods.ts';
-export { countsTowardLimits, largestCapacity, NODES, nodeCapacities, unlaunchedProviderId } from '../pool-usage.ts';
+export {
+  countsTowardLimits,
+  isUnlaunched,
+  largestCapacity,
+  NODES,
+  nodeCapacities,
+  unlaunchedProviderId,
+} from '../pool-usage.ts';
+export { maySelect } from '../possible-labels.ts';
 export { isJustRefused, type Preemption, preemptionFor } from '../preemption.ts';
 export { pseudoRandom } from '../pseudo-random.ts';
 export { LOOSE, Requirements, STRICT } from '../requirements.ts';
@@ -86,6 +94,7 @@ export {
   defaultRequests,
   fits,
   isBytes,
+  maxResources,
   podLimits,
   podRequests,
   quantityList,

@@ -26,6 +26,5 @@ export { cheapestOffering } from '../instance-types.ts';
 export { placementRequests } from '../placement-requests.ts';
 export { STUCK_MS } from '../pods.ts';
 export { nodeUsdPerHour } from '../purchase.ts';
-export { maxResources } from '../resources.ts';
 export { sortPods } from '../solver/queue.ts';
 export { placeOf } from '../topology/base.ts';

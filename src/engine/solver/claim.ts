@@ -55,9 +55,9 @@ export class ClaimState {
     this.devices = devices;
   }
 
-  /** Returns a claim without pods, for types among some rows. */
-  static empty(template: Template, start: BitSet, noAmounts: Amounts): ClaimState {
-    const choice = template.choices.of(template.root, start, noAmounts);
+  /** Returns a claim without pods, for types among some rows. @param shape default: the requirements of the NodePool */
+  static empty(template: Template, start: BitSet, noAmounts: Amounts, shape: Shape = template.root): ClaimState {
+    const choice = template.choices.of(shape, start, noAmounts);
     return new ClaimState(template, choice, start, {
       amounts: noAmounts,
       ports: [],

@@ -17,6 +17,7 @@ import type { ClaimUnits } from './claim-units.ts';
 import { Claims } from './claims.ts';
 import { type DevicePlacement, deviceMisfit, isRefused } from './device-placement.ts';
 import type { Amounts } from './dimensions.ts';
+import type { ClaimStart } from './limits.ts';
 import { refusalText } from './misfits.ts';
 import type { MatesFit, Nodes } from './nodes.ts';
 import type { PodClass, PodClasses, PodKind } from './pod-class.ts';
@@ -81,7 +82,7 @@ export class Scheduler {
   readonly #parts: SchedulerParts;
   /** Permanent refusals by kind of pods, with 1 at the index of each claim that refuses. Claims only narrow and fill up. */
   readonly #closed = new Map<PodKind, Uint8Array>();
-  readonly #starts = new Map<Template, ClaimState>();
+  readonly #starts = new Map<Template, Map<Shape, ClaimState>>();
   /** Last search with a target, by shape, and this target. */
   readonly #searches: number[] = [];
   readonly #targets: (Target | 'tied')[] = [];
@@ -472,13 +473,13 @@ export class Scheduler {
     const candidate = { claim: undefined, hostname: hostnameOf(index), isNew: true, held: NOTHING_HELD };
     for (const template of templates) {
       const withheld = this.#withheld?.get(template.name);
-      const start =
+      const { start, state: widest } =
         withheld === undefined
-          ? this.#startOf(template)
-          : new Refusal(() => ({ code: 'launch-withheld', text: withheld }));
-      const widest = start instanceof Refusal ? start : this.#joined(start, candidate, podClass);
-      const isSmall = widest instanceof ClaimState && this.#parts.smallest.has(podKey(pod));
-      const state = isSmall ? this.#smallest(widest, candidate, podClass) : widest;
+          ? this.#opened(template, candidate, podClass)
+          : refusedAtStart(new Refusal(() => ({ code: 'launch-withheld', text: withheld })));
+      const isSmall =
+        widest instanceof ClaimState && start instanceof ClaimState && this.#parts.smallest.has(podKey(pod));
+      const state = isSmall ? this.#smallest(widest, start, candidate, podClass) : widest;
       if (state instanceof Refusal) {
         const misfit = state.misfit();
         const isRestricted = start instanceof Refusal || start.start !== template.rows;
@@ -497,11 +498,25 @@ export class Scheduler {
     return { code: 'no-fit', text: refusalText(misfits, idlePools), pools: [...misfits, ...idlePools] };
   }
 
+  /** Returns a new claim with the pod, from the widest start within the limits from which the pod fits. */
+  #opened(template: Template, candidate: Candidate, podClass: PodClass): Opened {
+    const { limits } = template;
+    const start = this.#startOf(template, limits.startFor(podClass.requirements));
+    const state = start instanceof Refusal ? start : this.#joined(start, candidate, podClass);
+    if (state instanceof ClaimState) return { start, state };
+    for (const narrower of limits.narrowedStartsFor(podClass.requirements)) {
+      const from = this.#startOf(template, narrower);
+      const joined = from instanceof Refusal ? from : this.#joined(from, candidate, podClass);
+      if (joined instanceof ClaimState) return { start: from, state: joined };
+    }
+    return { start, state };
+  }
+
   /** Returns the state of a new claim with the types that use the least of the limits of the NodePool. */
-  #smallest(widest: ClaimState, candidate: Candidate, podClass: PodClass): ClaimState | Refusal {
+  #smallest(widest: ClaimState, { shape }: ClaimState, candidate: Candidate, podClass: PodClass): ClaimState | Refusal {
     const { template, choice } = widest;
     if (template.limits.isUnlimited) return widest;
-    const start = ClaimState.empty(template, template.limits.smallestOf(choice), this.#parts.noAmounts);
+    const start = ClaimState.empty(template, template.limits.smallestOf(choice), this.#parts.noAmounts, shape);
     const small = this.#joined(start, candidate, podClass);
     // with `minValues`, some types are not enough
     return small instanceof Refusal ? widest : small;
@@ -515,18 +530,27 @@ export class Scheduler {
     return misfit === undefined || misfit.code === 'reserved-capacity' ? 'fits' : misfit;
   }
 
-  /** Returns the initial state of a template's claims under the current limits. */
-  #startOf(template: Template): ClaimState | Refusal {
-    const { allowed } = template.limits;
-    if ('code' in allowed) return new Refusal(() => allowed);
-    let start = this.#starts.get(template);
-    if (start?.start !== allowed) {
-      start = ClaimState.empty(template, allowed, this.#parts.noAmounts);
-      this.#starts.set(template, start);
+  /** Returns the initial state of a template's claims from a start within the limits. */
+  #startOf(template: Template, from: ClaimStart | Misfit): ClaimState | Refusal {
+    if ('code' in from) return new Refusal(() => from);
+    const starts = this.#starts.get(template) ?? new Map<Shape, ClaimState>();
+    this.#starts.set(template, starts);
+    let start = starts.get(from.shape);
+    if (start?.start !== from.rows) {
+      start = ClaimState.empty(template, from.rows, this.#parts.noAmounts, from.shape);
+      starts.set(from.shape, start);
     }
     return start;
   }
 }
+
+/** Start of a new claim, and the claim with its first pod. */
+interface Opened {
+  readonly start: ClaimState | Refusal;
+  readonly state: ClaimState | Refusal;
+}
+
+const refusedAtStart = (refusal: Refusal): Opened => ({ start: refusal, state: refusal });
 
 /** Returns true if a new claim requires fewer values than its NodePool and its first pod. */
 function isLowered({ root }: Template, { requirements }: PodClass, { shape }: ClaimState): boolean {

@@ -171,6 +171,7 @@ describe('a new node', () => {
       instanceTypes: types,
       usage: () => ({ inUse: {}, leaving: {}, launching: {}, planned: {}, returning: {} }),
       ceilings: () => [],
+      chargesUsdPerHour: 0,
     }));
     expect(cause && causeText(cause)).toBe(
       'NodePool "default" has no instance type that attaches enough volumes: the pod uses 5 volumes of ebs.csi.aws.com, ' +
