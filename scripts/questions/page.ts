@@ -19,7 +19,8 @@ import { objectsOf, playScene, type Scene } from './scene.ts';
 
 /** Columns of the outputs, so that a page shows them without scrolling. */
 const WIDTH = 118;
-const MOST_LINES = 24;
+/** Most lines of an output, so that the page shows its form. The reader runs the command for the rest. */
+const MOST_LINES = 12;
 const FIXTURES = join(import.meta.dirname, 'fixtures');
 const CLUSTER = 'prod';
 
@@ -36,6 +37,8 @@ interface Asked {
   readonly hidden?: readonly string[];
   /** First line that is not shown. */
   readonly until?: RegExp;
+  /** Most lines, if the output ends with its most important part. */
+  readonly most?: number;
   /** True if the last line is shown too. */
   readonly total?: boolean;
   /** Lines that `grep -v` removes. */
@@ -62,7 +65,6 @@ function questionsOf({ url, now, objects }: Scene, folder: string): readonly Que
     ({ metadata, spec }) => metadata.labels?.app === 'embed' && spec?.nodeName === undefined,
   );
   const lost = nameOf('NodeClaim', ({ status }) => status?.nodeName === undefined);
-  const gpu = nameOf('Node', ({ metadata }) => metadata.labels?.[NODEPOOL_LABEL] === 'gpu');
   const kept = nameOf('Node', ({ metadata }) => metadata.labels?.[NODEPOOL_LABEL] === 'default');
   const dump = ['-f', 'now.yaml'];
   const fixture = (name: string): readonly string[] => ['-f', name];
@@ -78,7 +80,7 @@ function questionsOf({ url, now, objects }: Scene, folder: string): readonly Que
     {
       title: 'Why was this node launched, and why this instance type?',
       text: 'The table has the cheapest offerings, and the reason why each was not chosen.',
-      commands: [{ args: ['explain', 'nodeclaim', claimOn('search')], hidden: live }],
+      commands: [{ args: ['explain', 'nodeclaim', claimOn('search')], hidden: live, most: 15 }],
     },
     {
       title: 'Why is this node spot or on-demand?',
@@ -88,7 +90,7 @@ function questionsOf({ url, now, objects }: Scene, folder: string): readonly Que
     {
       title: 'Why does this node not join the cluster?',
       text: 'The causes are in the order of their probability, with a command that checks each.',
-      commands: [{ args: ['explain', 'nodeclaim', lost], hidden: live, until: /^ALTERNATIVE/ }],
+      commands: [{ args: ['explain', 'nodeclaim', lost], hidden: live, until: /^ALTERNATIVE/, most: 24 }],
     },
     {
       title: 'Why was my node removed?',
@@ -97,11 +99,8 @@ function questionsOf({ url, now, objects }: Scene, folder: string): readonly Que
     },
     {
       title: 'Why is this node not removed?',
-      text: 'The [codes](why-not.md#codes) have remedies.',
-      commands: [
-        { args: ['explain', 'node'], hidden: [...live, ...time] },
-        { args: ['explain', 'node', gpu], hidden: [...live, ...time] },
-      ],
+      text: 'The [codes](why-not.md#codes) have remedies. With the name of a node, the command has the result of each method.',
+      commands: [{ args: ['explain', 'node'], hidden: [...live, ...time] }],
     },
     {
       title: 'Which objects block consolidation and drains?',
@@ -189,14 +188,14 @@ async function outputOf(args: readonly string[]): Promise<string> {
 }
 
 /** Returns the lines that the page shows. */
-function shownLines(text: string, { until, without, total = false }: Asked): readonly string[] {
+function shownLines(text: string, { until, without, most = MOST_LINES, total = false }: Asked): readonly string[] {
   const lines = text
     .trimEnd()
     .split('\n')
     .filter((line) => !without?.test(line));
   const end = until === undefined ? -1 : lines.findIndex((line) => until.test(line));
   const first = end < 0 ? lines : lines.slice(0, end);
-  const shown = first.slice(0, MOST_LINES).map((line) => line.trimEnd());
+  const shown = first.slice(0, most).map((line) => line.trimEnd());
   while (shown.at(-1) === '') shown.pop();
   if (shown.length === lines.length) return shown;
   return total ? [...shown, '...', ...lines.slice(-1)] : [...shown, '...'];
