@@ -76,6 +76,17 @@ describe('a document', () => {
     expect(broken).toEqual([]);
   });
 
+  it.each(
+    documents.filter((path) => /^docs\/(tasks\/)?[^/]+\.md$/.test(path)),
+  )('begins with the task of its reader: %s', (path) => {
+    const [first = ''] = read(path)
+      .replace(/<!--.*-->/g, '')
+      .split('\n')
+      .slice(1)
+      .filter((line) => line !== '');
+    expect(first).toMatch(/^(?:Use|Follow|Read|To) /);
+  });
+
   it('is rejected in a sample if its links are broken', () => {
     const sample = '# A `b`: c-d, e\n```\n# no\n```\n## A b c-d e\n[x](#y) [x](https://y) [x](gone.md)';
     expect([...headingsOf(sample)]).toEqual(['a-b-c-d-e', 'a-b-c-d-e-1']);
