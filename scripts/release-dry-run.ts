@@ -17,7 +17,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { KREW_MANIFEST, krewManifest, LAUNCHER_NAME, packageArchives } from './release/archives.ts';
+import { COMPLETION_NAME, KREW_MANIFEST, krewManifest, LAUNCHER_NAME, packageArchives } from './release/archives.ts';
 import {
   CHECKSUMS,
   checksums,
@@ -150,6 +150,8 @@ function installPlugin(): void {
     const started = performance.now();
     const printed = run(link, ['--version']).trim();
     if (printed !== version) throw new Error(`${archive} reports version ${printed}; expected ${version}`);
+    if (!run(join(store, COMPLETION_NAME), ['expl']).startsWith('explain\t'))
+      throw new Error(`${archive}: ${COMPLETION_NAME} does not complete "expl"`);
     report(`installed  ${archive}: starts in ${Math.round(performance.now() - started)} ms`);
   } finally {
     rmSync(store, { recursive: true, force: true });

@@ -57,6 +57,8 @@ export const PLATFORMS: readonly Platform[] = [
 ];
 
 export const LAUNCHER_NAME = 'kubectl-karpenter';
+/** Program in the archives from which kubectl gets completions. */
+export const COMPLETION_NAME = 'kubectl_complete-karpenter';
 
 /** Starts the command line with the Node.js beside it, also through the symbolic link that krew creates. */
 export const LAUNCHER = `#!/bin/sh
@@ -80,6 +82,7 @@ const archiveName = (version: string, { os, arch }: Pick<Platform, 'os' | 'arch'
  * @throws Error if a package differs from its checksum
  */
 export function packageArchives(version: string, folder: string): readonly string[] {
+  const completion = run(process.execPath, [join(ROOT, 'package/bin/karpenter.js'), 'completion', 'kubectl']);
   return PLATFORMS.map((platform) => {
     const work = mkdtempSync(join(tmpdir(), 'karpenter-archive-'));
     try {
@@ -87,6 +90,7 @@ export function packageArchives(version: string, folder: string): readonly strin
       cpSync(join(ROOT, 'package'), root, { recursive: true });
       addRuntime(platform, work, root);
       writeFileSync(join(root, LAUNCHER_NAME), LAUNCHER, { mode: 0o755 });
+      writeFileSync(join(root, COMPLETION_NAME), completion, { mode: 0o755 });
       const name = archiveName(version, platform);
       // Two builds of the same commit are equal.
       const sameEverywhere = ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner'];
@@ -116,7 +120,9 @@ function addRuntime({ runtime, integrity }: Platform, work: string, root: string
 
 export const KREW_MANIFEST = 'karpenter.krew.yaml';
 
-const CAVEATS = `Completion: source <(kubectl karpenter completion bash), or zsh and fish. It completes kubectl-karpenter and karpenter.
+const CAVEATS = `Completion in each shell that completes kubectl:
+  kubectl karpenter completion kubectl > ~/.krew/bin/${COMPLETION_NAME}
+  chmod +x ~/.krew/bin/${COMPLETION_NAME}
 Commands that explain decisions read the operator, and work with Karpenter's objects too.
 `;
 

@@ -133,7 +133,7 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   },
   completion: {
     question: 'shell',
-    summary: 'print a completion script for bash, zsh or fish',
+    summary: 'print a completion script for bash, zsh, fish or kubectl',
     load: async () => (await import('./completion.ts')).completionCommand(wholeProgram),
   },
 };

@@ -3,9 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { COMPLETION_NAME } from '../../../../scripts/release/archives.ts';
 import { wholeProgram } from '../../../../src/cli/command-line.ts';
 import { bashScript } from '../../../../src/cli/completion/bash.ts';
 import { fishScript } from '../../../../src/cli/completion/fish.ts';
+import { KUBECTL_COMPLETION, kubectlScript } from '../../../../src/cli/completion/kubectl.ts';
 import { valueFlags } from '../../../../src/cli/completion/words.ts';
 import { zshScript } from '../../../../src/cli/completion/zsh.ts';
 import { describeCommand as described, everyCommand } from '../../../../src/cli/describe.ts';
@@ -20,6 +22,7 @@ beforeAll(() => {
   writeFileSync(join(folder, '.bash'), bashScript(root));
   writeFileSync(join(folder, '.zsh'), zshScript(root));
   writeFileSync(join(folder, '.fish'), fishScript(root));
+  writeFileSync(join(folder, KUBECTL_COMPLETION), kubectlScript(root), { mode: 0o755 });
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -60,7 +63,7 @@ describe('completion of bash', () => {
     [['explain', 'budgets', '-f', 'explain', '--ti'], ['--time-zone']],
     [
       ['completion', ''],
-      ['bash', 'zsh', 'fish'],
+      ['bash', 'zsh', 'fish', 'kubectl'],
     ],
     [
       ['simulate', '--packing', ''],
@@ -82,13 +85,75 @@ describe('completion of bash', () => {
   });
 });
 
+/** Returns the lines that kubectl reads for the last word, and the directive. */
+function linesForKubectl(...words: readonly string[]): readonly string[] {
+  const { stdout, stderr } = spawnSync(join(folder, KUBECTL_COMPLETION), words, { encoding: 'utf8' });
+  expect(stderr).toBe('');
+  return stdout.trimEnd().split('\n');
+}
+
+describe('completion of kubectl', () => {
+  it.each([
+    [['bud'], [':4']],
+    [
+      ['explain', 'bud'],
+      ['budgets', ':4'],
+    ],
+    [
+      ['explain', ''],
+      ['pod', 'nodeclaim', 'node', 'instance-type', 'blockers', 'drain', 'budgets', ':4'],
+    ],
+    [
+      ['explain', 'budgets', '-o', ''],
+      ['table', 'json', 'yaml', ':4'],
+    ],
+    [
+      ['explain', 'budgets', '--output=y'],
+      ['yaml', ':4'],
+    ],
+    [['explain', 'budgets', '-f', 'du'], [':0']],
+    [['explain', 'budgets', '--next', ''], [':4']],
+    [
+      ['explain', 'budgets', '-f', 'explain', '--ti'],
+      ['--time-zone', ':4'],
+    ],
+    [[], ['explain', ':4']],
+  ])('returns for %j the words %j', (words, offers) => {
+    const found = linesForKubectl(...words).map((line) => line.split('\t')[0]);
+    if (words.length > 0) expect(found).toEqual(offers);
+    else expect(found).toEqual(expect.arrayContaining(offers));
+  });
+
+  it('offers every verb and every option of every command, with descriptions', () => {
+    for (const { path, commands, options } of everyCommand(root)) {
+      const words = path.slice(1);
+      const described = [
+        ...linesForKubectl(...words, '--'),
+        ...(commands.length > 0 ? linesForKubectl(...words, '') : []),
+      ];
+      const found = described.filter((line) => !line.startsWith(':')).map((line) => line.split('\t'));
+      expect(found.map(([word]) => word)).toEqual([
+        ...options.map(({ long }) => long),
+        '--help',
+        ...commands.map((each) => each.path.at(-1)),
+      ]);
+      expect(found.filter(([, description = '']) => description === '')).toEqual([]);
+    }
+  });
+
+  it('has the name of the file in the archives', () => {
+    expect(COMPLETION_NAME).toBe(KUBECTL_COMPLETION);
+  });
+});
+
 describe('a script', () => {
   it.each([
     ['bash', ['-n', '.bash']],
     ['zsh', ['-n', '.zsh']],
     ['fish', ['--no-execute', '.fish']],
+    ['sh', ['-n', KUBECTL_COMPLETION]],
   ])('is valid in %s, where it is installed', (shell, args) => {
-    if (shell !== 'bash' && !isThere(shell)) return;
+    if (!['bash', 'sh'].includes(shell) && !isThere(shell)) return;
     const { status, stderr } = spawnSync(shell, args, { cwd: folder, encoding: 'utf8' });
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   });
