@@ -84,8 +84,8 @@ describe('a gang of eight pods that fill a node each', () => {
   }, 300_000);
 });
 
-describe('two gangs of six pods with room for eight', () => {
-  it('are launched one after the other', async () => {
+describe('a gang of six pods beside another, with room for eight', () => {
+  it('is launched before or after the other', async () => {
     await begin(8);
     await createGang('first', 6);
     await createGang('second', 6);

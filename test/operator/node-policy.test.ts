@@ -36,8 +36,8 @@ afterEach(() => scenario.stop());
 const errors = (): readonly string[] =>
   scenario.log.filter(({ level }) => level === 'ERROR').map((line) => JSON.stringify(line));
 
-describe('NodePolicies', () => {
-  it('are optional: without their kind the operator works without an error, and reads the kind when it appears', async () => {
+describe('a NodePolicy', () => {
+  it('is optional: without its kind the operator works without an error, and reads the kind when it appears', async () => {
     scenario = await startScenario({ ...BRISK, operator: false });
     await scenario.kube.delete(CRD, DEFINITION);
     await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2] }));
@@ -70,8 +70,8 @@ describe('NodePolicies', () => {
   }, 120_000);
 });
 
-describe('windows of a NodePolicy', () => {
-  it('keep an empty node while they are closed, name the next opening, and release the node when they open', async () => {
+describe('a window of a NodePolicy', () => {
+  it('keeps an empty node while it is closed, names its next opening, and releases the node when it opens', async () => {
     scenario = await startScenario({ ...BRISK, operator: false });
     await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2] }));
     const { metricsPort } = await scenario.startOperator();

@@ -199,7 +199,7 @@ describe('clearCondition', () => {
   });
 });
 
-describe('properties of conditions', () => {
+describe('a property of each condition', () => {
   const update = fc.record({
     type: fc.constantFrom('Launched', 'Registered', 'Initialized', 'Drifted', 'Consolidatable'),
     status: fc.constantFrom('True' as const, 'False' as const, 'Unknown' as const),

@@ -68,7 +68,7 @@ describe('formatDuration', () => {
   });
 });
 
-describe('properties of durations', () => {
+describe('a property of each duration', () => {
   const term = fc.tuple(fc.nat({ max: 999 }), fc.constantFrom('ns', 'us', 'ms', 's', 'm', 'h'));
 
   it('sums the terms in any order', () => {

@@ -115,7 +115,7 @@ describe('formatQuantity', () => {
   });
 });
 
-describe('properties of quantities', () => {
+describe('a property of each quantity', () => {
   const format = fc.constantFrom('DecimalSI' as const, 'BinarySI' as const, 'DecimalExponent' as const);
   const nano = fc.bigInt({ min: -(10n ** 24n), max: 10n ** 24n });
   const suffix = fc.constantFrom('', 'n', 'u', 'm', 'k', 'M', 'G', 'Ki', 'Mi', 'Gi', 'e3', 'E-2');

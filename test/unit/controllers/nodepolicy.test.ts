@@ -26,8 +26,8 @@ const stored = (name: string): NodePolicy => {
 };
 const condition = (name: string, type: string) => getCondition(stored(name), type);
 
-describe('the conditions of a NodePolicy', () => {
-  it('are True for a valid policy, and name the field of an invalid one', async () => {
+describe('a condition of a NodePolicy', () => {
+  it('is True for a valid policy, and names the field of an invalid one', async () => {
     policy('valid', { mode: 'Act' });
     policy('invalid', { nodePools: { names: ['x'] }, windows: { timeZone: 'Mars/Base', allowed: [{}] } });
     await world.pass(2);
@@ -39,7 +39,7 @@ describe('the conditions of a NodePolicy', () => {
     });
   });
 
-  it('name the policy that sets the same section, until it is gone or selects other NodePools', async () => {
+  it('names the policy that sets the same section, until it is gone or selects other NodePools', async () => {
     policy('all', { mode: 'Act' });
     policy('named', { nodePools: { names: ['default'] }, mode: 'Observe' });
     await world.pass(2);
@@ -56,7 +56,7 @@ describe('the conditions of a NodePolicy', () => {
     expect(condition('all', 'Overruled')).toBeUndefined();
   });
 
-  it('follow the labels of NodePools', async () => {
+  it('follows the labels of NodePools', async () => {
     policy('all', { mode: 'Act' });
     policy('team', { nodePools: { matchLabels: { team: 'a' } }, mode: 'Observe' });
     await world.pass(2);
@@ -66,7 +66,7 @@ describe('the conditions of a NodePolicy', () => {
     expect(condition('all', 'Overruled')).toMatchObject({ status: 'True' });
   });
 
-  it('are written once', async () => {
+  it('is written once', async () => {
     policy('all', { mode: 'Act' });
     await world.pass(2);
     const { resourceVersion } = stored('all').metadata;

@@ -69,7 +69,7 @@ async function playTurns(steps: readonly Step[]): Promise<void> {
   await Promise.all(requests);
 }
 
-describe('turns of engine workers', () => {
+describe('the turn of an engine worker', () => {
   let clock: VirtualClock;
   let isShort: boolean;
   let solver: FakeWorker;

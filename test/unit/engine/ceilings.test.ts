@@ -302,7 +302,7 @@ function drawnSelector(draw: Draw, pools: readonly string[]): LabelSelector {
   return draw.of(all);
 }
 
-describe('random ceilings', () => {
+describe('a random ceiling', () => {
   function drawn(seed: number): EngineSnapshot {
     const draw = new Draw(seed);
     const base = drawnSnapshot(seed, { nodes: 4, workloads: 8 });
@@ -318,7 +318,7 @@ describe('random ceilings', () => {
     return { ...base, ceilings };
   }
 
-  it.each(PACKINGS)('are never exceeded by a plan of several NodePools with %s packing', (packing) => {
+  it.each(PACKINGS)('is never exceeded by a plan of several NodePools with %s packing', (packing) => {
     let refused = 0;
     for (let seed = 1; seed <= 150; seed++) {
       const input = drawn(seed);

@@ -144,7 +144,7 @@ describe('a cluster that is solved repeatedly', () => {
     expect(['500m', '2', '500m'].map(placed)).toEqual([1, 0, 1]);
   });
 
-  describe('the volume slots of the cluster', () => {
+  describe('the number of volume slots of the cluster', () => {
     const drivers = [{ name: 'ebs.csi.aws.com', allocatable: { count: 1 } }];
     const csiNode: CSINode = {
       apiVersion: 'storage.k8s.io/v1',

@@ -121,12 +121,12 @@ describe('the share of unhealthy nodes', () => {
   });
 });
 
-describe('faults that come together', () => {
+describe('a fault that comes with others', () => {
   /** 100 nodes in three zones, of which 25 in zone-a fail within one minute. */
   const burst = Array.from({ length: 25 }, (_, index) => node({ since: index * 2_000 }));
   const healthy = [...nodes(9), ...nodes(33, { zone: 'zone-b' }), ...nodes(32, { zone: 'zone-c' })];
 
-  it('block repairs in their zone, and name it', () => {
+  it('blocks repairs in its zone, and names it', () => {
     expect(obstacleOf(burst[3] ?? node(), ...burst.toSpliced(3, 1), ...healthy)).toEqual({
       code: 'many-unhealthy',
       text: `more than 20% nodes are unhealthy in the nodepool: 25 of 34 nodes in zone zone-a became unhealthy between ${at(0)} and ${at(48_000)}`,
@@ -135,12 +135,12 @@ describe('faults that come together', () => {
     expect(obstacleOf(burst[3] ?? node(), ...burst.toSpliced(3, 1), ...healthy, ...others)?.code).toBe('zone-outage');
   });
 
-  it('do not block the repair of a fault in another zone', () => {
+  it('does not block the repair of a fault in another zone', () => {
     const fault = node({ zone: 'zone-b', since: -40 * MINUTE });
     expect(obstacleOf(fault, ...burst, ...healthy)).toBeUndefined();
   });
 
-  it('block repairs in the NodePool if they are in all zones', () => {
+  it('blocks repairs in the NodePool if the faults are in all zones', () => {
     const all = ['zone-a', 'zone-b', 'zone-c'].flatMap((zone) => [
       ...nodes(10, { zone, since: 0 }),
       ...nodes(23, { zone }),
@@ -149,7 +149,7 @@ describe('faults that come together', () => {
     expect(new Set(codes)).toEqual(new Set(['many-unhealthy']));
   });
 
-  it('are three at least, within ten minutes of each other', () => {
+  it('needs two others at least, within ten minutes of each other', () => {
     const others = [...nodes(2), ...nodes(30, { zone: 'zone-b' })];
     const two = nodes(2, { since: 0 });
     expect(obstacleOf(two[0] ?? node(), ...two.slice(1), ...others)).toBeUndefined();
@@ -159,7 +159,7 @@ describe('faults that come together', () => {
     expect(obstacleOf(near[0] ?? node(), ...near.slice(1), ...others)?.code).toBe('zone-outage');
   });
 
-  it('never block more than the zone and its NodePools, whatever the number of nodes', () => {
+  it('never blocks more than the zone and its NodePools, whatever the number of nodes', () => {
     for (const scale of [1, 2, 5]) {
       const zone = [...nodes(6 * scale, { since: 0 }), ...nodes(4 * scale)];
       const elsewhere = node({ zone: 'zone-b', since: 0 });

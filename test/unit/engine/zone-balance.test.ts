@@ -148,7 +148,7 @@ describe('the balance of zones', () => {
   });
 });
 
-describe('random prices', () => {
+describe('the balance of zones with random prices', () => {
   const drawn = (seed: number) => {
     const draw = new Draw(seed);
     const scale = 10 ** (draw.below(7) - 3);
@@ -161,7 +161,7 @@ describe('random prices', () => {
   const priceOf = ({ claims }: Plan): number => claims.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0);
   const seeds = Array.from({ length: 200 }, (_, seed) => seed + 1);
 
-  it('never add more than the share to the price of a plan', () => {
+  it('never adds more than the share to the price of a plan', () => {
     for (const seed of seeds) {
       const { scale: _, ...parts } = drawn(seed);
       const [plain, balanced] = [planOf({ ...parts, share: 0 }), planOf(parts)];
@@ -171,7 +171,7 @@ describe('random prices', () => {
     }
   });
 
-  it('fill the zones within the share evenly, at every scale of prices', () => {
+  it('fills the zones within the share evenly, at every scale of prices', () => {
     for (const seed of seeds) {
       const { types, nodes, pendingPods } = drawn(seed);
       const plan = planOf({ types, nodes, pendingPods });

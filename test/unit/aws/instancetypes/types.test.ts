@@ -41,7 +41,7 @@ function labels(name: string, spec = {}): Record<string, string> {
   );
 }
 
-describe('the labels of a type', () => {
+describe('a label of a type', () => {
   it.each<[string, Record<string, string>]>([
     [
       'm7i-flex.large',

@@ -260,7 +260,7 @@ describe('PodWaits', () => {
   });
 });
 
-describe('names and prices', () => {
+describe('a name and a price', () => {
   it.each([
     { label: 'karpenter.sh/nodepool', name: 'nodepool' },
     { label: 'topology.k8s.aws/zone-id', name: 'zone_id' },

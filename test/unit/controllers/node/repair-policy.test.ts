@@ -77,8 +77,8 @@ const condition = (more: Partial<NonNullable<RepairSection['conditions']>[number
   ...more,
 });
 
-describe('the budgets of a repair', () => {
-  it('limit the repairs of a NodePool to 10 % of its nodes by default', async () => {
+describe('a budget of a repair', () => {
+  it('limits the repairs of a NodePool to 10 % of its nodes by default', async () => {
     const b = world({}, { nodes: 20, sick: 4 });
     await b.clock.advance(SECOND);
     expect(b.calls.filter((call) => call.startsWith('delete NodeClaim'))).toHaveLength(2);
@@ -87,7 +87,7 @@ describe('the budgets of a repair', () => {
     );
   });
 
-  it('let the next node follow when a NodeClaim is gone', async () => {
+  it('lets the next node follow when a NodeClaim is gone', async () => {
     const b = world({ budgets: [{ nodes: '1' }] }, { nodes: 20, sick: 2 });
     await b.clock.advance(SECOND);
     const [first = ''] = b.calls;
@@ -98,7 +98,7 @@ describe('the budgets of a repair', () => {
     expect(new Set(b.calls.filter((call) => call.startsWith('delete NodeClaim'))).size).toBe(2);
   });
 
-  it('allow none with an invalid schedule, and name it', async () => {
+  it('allows none with an invalid schedule, and names it', async () => {
     const b = world(
       { budgets: [{ nodes: '5', schedule: 'never ever ever ever ever', duration: '1h' }] },
       { nodes: 20 },

@@ -10,21 +10,21 @@ const pods = new Map([...a, ...b, ...other].map((each) => [podKey(each), each]))
 const claim = (...names: readonly string[]): PlannedClaim =>
   ({ nodePool: 'default', pods: names.map((name) => `default/${name}`) }) as unknown as PlannedClaim;
 
-describe('claims of gangs that the launch budget holds back', () => {
+describe('a claim of a gang that the launch budget holds back', () => {
   const [a0, a1, b0, b1, single] = [claim('a-0'), claim('a-1'), claim('b-0'), claim('b-1'), claim('web')];
   const all = [a0, a1, b0, b1, single];
   const waiting = (claims: readonly PlannedClaim[], ...short: readonly PlannedClaim[]) =>
     claims.filter((each) => wholeGangs(claims, new Set(short), pods).has(each));
 
-  it('wait together if no claim of the gang is admitted', () => {
+  it('waits if no claim of the gang is admitted', () => {
     expect(waiting(all, a0, a1)).toEqual([a0, a1]);
   });
 
-  it('are admitted together if one claim of the gang is admitted', () => {
+  it('is admitted if one claim of the gang is admitted', () => {
     expect(waiting(all, a1, b0, b1)).toEqual([b0, b1]);
   });
 
-  it('are admitted with a gang on the same node', () => {
+  it('is admitted with a gang on the same node', () => {
     const shared = claim('a-1', 'b-0');
     expect(waiting([a0, shared, b1, single], shared, b1, single)).toEqual([single]);
   });

@@ -28,7 +28,7 @@ describe('a window', () => {
     expect(turn(office, '2026-06-02T21:00:00Z')).toBe('2026-06-08T13:00Z');
   });
 
-  it('over midnight belongs to the day on which it starts', () => {
+  it('belongs to the day on which it starts if it ends after midnight', () => {
     const night = hours('Europe/Berlin', { days: ['Fri'], start: '22:00', end: '06:00' });
     expect(isOpen(night, '2026-06-05T20:00:00Z')).toBe(true);
     expect(isOpen(night, '2026-06-06T03:59:59Z')).toBe(true);
@@ -36,7 +36,7 @@ describe('a window', () => {
     expect(isOpen(night, '2026-06-06T20:30:00Z')).toBe(false);
   });
 
-  it('without times is the whole day', () => {
+  it('is the whole day if it has no times', () => {
     const weekend = hours('Asia/Kolkata', { days: ['Sat', 'Sun'] });
     expect(isOpen(weekend, '2026-06-05T18:29:00Z')).toBe(false);
     expect(isOpen(weekend, '2026-06-05T18:30:00Z')).toBe(true);

@@ -81,8 +81,8 @@ function compareOrder(seed: number, steps: number): void {
   for (let search = 0; search < steps; search++) step(2 * steps + search);
 }
 
-describe('claims', () => {
-  it.each([1, 2, 3, 4, 5, 6])('get pods in the order of trial, also after a restoration (seed %i)', (seed) => {
+describe('the list of claims', () => {
+  it.each([1, 2, 3, 4, 5, 6])('gets pods in the order of trial, also after a restoration (seed %i)', (seed) => {
     compareOrder(seed, 300);
   });
 });

@@ -8,8 +8,8 @@ const TEAMS = ['blue', 'red', 'green'];
 const ZONES = ['a', 'b'];
 const TAINTS = [{ key: 'team', value: 'blue', effect: 'NoSchedule' as const }];
 
-describe('verdicts on filters', () => {
-  it('equal those of the filters, for random filters and nodes', () => {
+describe('a verdict on a filter', () => {
+  it('equals that of the filter, for random filters and nodes', () => {
     const random = pseudoRandom(7);
     const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)] as T;
     const labels = () => Requirements.fromLabels({ ...(random() < 0.7 && { team: pick(TEAMS) }), zone: pick(ZONES) });

@@ -4,7 +4,7 @@ import { type Body, deployment, eventually, PODS, pod, type TestServer, testServ
 
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
 
-describe('objects of the local API server', () => {
+describe('an object of the local API server', () => {
   let api: TestServer;
   beforeAll(async () => {
     api = await testServer();

@@ -3,7 +3,7 @@ import { type Body, deployment, PODS, pod, type TestServer, testServer } from '.
 
 const TABLE = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json' };
 
-describe('documents and tables of the local API server', () => {
+describe('a document or table of the local API server', () => {
   let api: TestServer;
   beforeAll(async () => {
     api = await testServer();

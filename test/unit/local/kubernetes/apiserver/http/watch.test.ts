@@ -5,7 +5,7 @@ import { type Body, eventually, everyCollection, PODS, pod, type TestServer, tes
 const count = (wanted: number) => (events: readonly Body[]) => events.length >= wanted;
 const brief = (events: readonly Body[]) => events.map(({ type, object }) => [type, object.metadata.name]);
 
-describe('lists and watches of the local API server', () => {
+describe('a list or watch of the local API server', () => {
   let api: TestServer;
   beforeAll(async () => {
     api = await testServer({ bookmarkIntervalMs: 20 });
