@@ -51,6 +51,7 @@ export const WORKLOADS: readonly Workload[] = [
     named(`cheapest-${n}`, (draw) => diversePods(n, draw), { packing: 'cheapest', runs: n > 1000 ? 3 : 8 }),
   ),
   named('preference-4000-respect', (draw) => preferencePods(4000, draw)),
+  named('preference-4000-priced', (draw) => preferencePods(4000, draw), { preferencePolicy: 'Priced' }),
   named('preference-4000-ignore', (draw) => preferencePods(4000, draw), { preferencePolicy: 'Ignore' }),
 ];
 

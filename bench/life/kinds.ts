@@ -39,6 +39,7 @@ export const KINDS: readonly ClusterKind[] = [
   { name: 'spark', pods: 25, startHour: 9, hours: 5 },
   { name: 'rolling-updates', pods: 60, startHour: 12, hours: 6 },
   { name: 'one-per-node', pods: 14, startHour: 15, hours: 8 },
+  { name: 'soft-spread', pods: 50, startHour: 15, hours: 6 },
   { name: 'large-pods', pods: 12, startHour: 15, hours: 8, cpus: [16, 32] },
   { name: 'zonal-state', pods: 40, startHour: 15, hours: 8 },
   { name: 'gpu-inference', pods: 10, startHour: 15, hours: 8 },

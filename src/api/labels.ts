@@ -92,6 +92,10 @@ export const EC2_NODECLASS_HASH_ANNOTATION = aws('ec2nodeclass-hash');
 export const EC2_NODECLASS_HASH_VERSION_ANNOTATION = aws('ec2nodeclass-hash-version');
 /** Set on a NodeClaim whose zone was chosen for balance, with the price of the choice. */
 export const BALANCED_ZONE_ANNOTATION = 'karpenter-ts.sh/balanced-zone';
+/** Set on a NodeClaim for pods with preferences, with the price and the worth of the preferences. */
+export const PREFERENCES_ANNOTATION = 'karpenter-ts.sh/preferences';
+/** Annotation of a pod: worth of a preference with weight 100, as a part of the price of the pod, such as `25%`. */
+export const PREFERENCE_WORTH_ANNOTATION = 'karpenter-ts.sh/preference-worth';
 export const INSTANCE_PROFILE_ANNOTATION = aws('instance-profile-name');
 export const TAGGED_ANNOTATION = aws('tagged');
 export const CLUSTER_NAME_TAGGED_ANNOTATION = 'compatibility.karpenter.k8s.aws/cluster-name-tagged';

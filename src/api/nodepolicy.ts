@@ -5,6 +5,7 @@ import { rolloutErrors, rolloutSection } from './policy-rollout.ts';
 import { choice, type Declared, list, number, object, optional, rule, stringMap, text } from './schema/declare.ts';
 import { columns, type Resource, type ResourceDeclaration } from './schema/resource.ts';
 import { conditions } from './shapes.ts';
+import { SHARE_PATTERN } from './shares.ts';
 import { timeZoneError } from './time-zones.ts';
 
 /** NodePools for which the sections hold. All NodePools if absent. */
@@ -99,6 +100,26 @@ const zones = object(
   { description: 'Distribution of new nodes over zones. Default: `balance: 3%`.' },
 );
 
+const preferences = object(
+  {
+    worth: text({
+      description:
+        'Worth of a preference with weight 100, as a share of the price of the resources of its pod, such as `10%`. Spread constraints with `ScheduleAnyway` have weight 100. With `0%`, only preferences without a price are satisfied.',
+      pattern: SHARE_PATTERN,
+    }),
+    maxWorth: optional(
+      text({
+        description: 'Maximum worth in the annotation `karpenter-ts.sh/preference-worth` of pods. Default: 100%.',
+        pattern: SHARE_PATTERN,
+      }),
+    ),
+  },
+  {
+    description:
+      'Preferences of pods: preferred node affinity, preferred pod affinity and anti-affinity, and spread constraints with `ScheduleAnyway`. Default: `worth: 10%`.',
+  },
+);
+
 const ceilings = object(
   {
     usdPerHour: number({
@@ -117,6 +138,7 @@ const sections = {
   rollout: optional(rolloutSection),
   windows: optional(windows),
   zones: optional(zones),
+  preferences: optional(preferences),
   ceilings: optional(ceilings),
 };
 

@@ -4,6 +4,8 @@
  */
 
 export type PackingMode = 'cheapest' | 'compatible';
+export const PREFERENCE_POLICIES = ['Priced', 'Respect', 'Ignore'] as const;
+export type PreferencePolicy = (typeof PREFERENCE_POLICIES)[number];
 export type ConsolidationMode = 'thorough' | 'compatible';
 
 export interface CostPolicy {
@@ -19,6 +21,8 @@ export interface PackingPolicy extends CostPolicy {
   readonly packsByPrice: boolean;
   /** Pending pods stay on the nodes that were launched for them. */
   readonly keepsLaunches: boolean;
+  /** By default, preferences of pods are satisfied only if they are worth their price. */
+  readonly pricesPreferences: boolean;
 }
 
 /** Decisions about nodes that exist. */
@@ -43,8 +47,20 @@ export interface ConsolidationPolicy extends CostPolicy {
 const ZONE_BALANCE = 0.03;
 
 const PACKING: Readonly<Record<PackingMode, PackingPolicy>> = {
-  cheapest: { expectsCosts: true, zoneBalance: ZONE_BALANCE, packsByPrice: true, keepsLaunches: true },
-  compatible: { expectsCosts: false, zoneBalance: 0, packsByPrice: false, keepsLaunches: false },
+  cheapest: {
+    expectsCosts: true,
+    zoneBalance: ZONE_BALANCE,
+    packsByPrice: true,
+    keepsLaunches: true,
+    pricesPreferences: true,
+  },
+  compatible: {
+    expectsCosts: false,
+    zoneBalance: 0,
+    packsByPrice: false,
+    keepsLaunches: false,
+    pricesPreferences: false,
+  },
 };
 
 const CONSOLIDATION: Readonly<Record<ConsolidationMode, ConsolidationPolicy>> = {
@@ -74,3 +90,5 @@ const CONSOLIDATION: Readonly<Record<ConsolidationMode, ConsolidationPolicy>> = 
 
 export const packingPolicy = (mode: PackingMode = 'cheapest'): PackingPolicy => PACKING[mode];
 export const consolidationPolicy = (mode: ConsolidationMode): ConsolidationPolicy => CONSOLIDATION[mode];
+export const defaultPreferencePolicy = (mode: PackingMode): PreferencePolicy =>
+  packingPolicy(mode).pricesPreferences ? 'Priced' : 'Respect';

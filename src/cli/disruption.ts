@@ -1,7 +1,7 @@
 /** Command `karpenter simulate --disruption`. Lists the nodes of manifests that would be removed or replaced. */
 
 import type { TopologySpreadConstraint } from '#api/objects';
-import type { ConsolidationMode, PackingMode } from '#api/values';
+import { type ConsolidationMode, type PackingMode, PREFERENCE_POLICIES } from '#api/values';
 import { REPAIR_RULES } from '#aws/node-classes';
 import {
   budgetErrors,
@@ -68,7 +68,7 @@ export function readCaseOptions(file: string): CaseOptions {
   const parsed = readJson(file);
   const options = fieldIn(file, parsed);
   options.given?.object();
-  options.at('preferencePolicy').given?.oneOf('Respect', 'Ignore');
+  options.at('preferencePolicy').given?.oneOf(...PREFERENCE_POLICIES);
   options.at('minValuesPolicy').given?.oneOf('Strict', 'BestEffort');
   options.at('featureGates').given?.object();
   options.at('now').given?.text();
@@ -93,7 +93,7 @@ export interface SceneOptions {
   readonly nodeHourlyFee?: number | undefined;
   readonly evictionPrice?: number | undefined;
   readonly defaultConstraints?: readonly TopologySpreadConstraint[] | undefined;
-  readonly preferencePolicy: SolveOptions['preferencePolicy'];
+  readonly preferencePolicy?: SolveOptions['preferencePolicy'] | undefined;
   readonly minValuesPolicy: SolveOptions['minValuesPolicy'];
   readonly featureGates: Readonly<Record<string, boolean>>;
   readonly packing: PackingMode;
@@ -273,7 +273,7 @@ export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): S
     instanceTypes,
     operator: flags.instanceTypes,
     nowMs: flags.nowMs ?? (file.now === undefined ? Date.now() : Date.parse(file.now)),
-    preferencePolicy: flags.preferencePolicy ?? file.preferencePolicy ?? 'Respect',
+    preferencePolicy: flags.preferencePolicy ?? file.preferencePolicy,
     minValuesPolicy: flags.minValuesPolicy ?? file.minValuesPolicy ?? 'Strict',
     featureGates: { ...file.featureGates, ...Object.fromEntries(gates) },
     packing: flags.packing ?? 'cheapest',

@@ -4,6 +4,7 @@ import {
   causeKey,
   causeText,
   type PodVerdict,
+  preferenceTexts,
   type RemedyProof,
   refusedVerdict,
   runningText,
@@ -11,6 +12,7 @@ import {
   waitingText,
 } from '#engine/explanations';
 import { podKey } from '#engine/model';
+import { defined } from '#lib';
 import { launchText, placedVerdict } from '#planner';
 import { figuresOf } from './render/simulation.ts';
 import { counted, inShort, planningPart, table, usdPerHour } from './render/table.ts';
@@ -35,10 +37,13 @@ export function simulatedVerdict(pod: string, { simulation, snapshot, waiting }:
     const found = pods.find((each) => podKey(each) === pod);
     if (found) return { pod, code: 'running', text: runningText(found, name) };
   }
+  const preferences = preferenceTexts(simulation.preferences).get(pod);
   const place = simulation.existingNodes.find(({ pods }) => pods.includes(pod));
-  if (place) return verdictOnNode(pod, place.name, snapshot);
+  if (place) return { ...verdictOnNode(pod, place.name, snapshot), ...defined({ preferences }) };
   const claim = simulation.nodeClaims.find(({ pods }) => pods.includes(pod));
-  return claim ? { pod, code: 'bought', text: boughtText(claim) } : refusal(pod, simulation);
+  return claim
+    ? { pod, code: 'bought', text: boughtText(claim), ...defined({ preferences }) }
+    : refusal(pod, simulation);
 }
 
 /** Returns the verdicts on all pending pods of a simulation. */
@@ -76,10 +81,11 @@ function boughtText(claim: SimulateResult['simulation']['nodeClaims'][number]): 
 }
 
 export function podVerdictText(verdict: ShownVerdict): string {
-  const { pod, code, text, since, until, nextAttempt, decided, event, proof, nodePools = [] } = verdict;
+  const { pod, code, text, preferences, since, until, nextAttempt, decided, event, proof, nodePools = [] } = verdict;
   const facts = [
     ['verdict', code],
     ['because', text],
+    ['prefers', preferences],
     ['since', since],
     ['until', until],
     ['next', nextAttempt],

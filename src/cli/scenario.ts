@@ -3,7 +3,13 @@
 import { existsSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { TopologySpreadConstraint } from '#api/objects';
-import { type ConsolidationMode, consolidationPolicy, cpuUtilizationError, nodeHourlyFeeError } from '#api/values';
+import {
+  type ConsolidationMode,
+  consolidationPolicy,
+  cpuUtilizationError,
+  defaultPreferencePolicy,
+  nodeHourlyFeeError,
+} from '#api/values';
 import { withCpuUtilization } from '#engine/costs';
 import type { InstanceType } from '#engine/model';
 import type { DecisionSettings, PassSettings } from '#planner';
@@ -214,7 +220,9 @@ export function typesNoting(options: Partial<ScenarioOptions>): NotedTypes {
   return { types, notes, unknown };
 }
 
-interface GivenSettings extends Partial<Pick<DecisionSettings, 'preferencePolicy' | 'minValuesPolicy' | 'packing'>> {
+interface GivenSettings extends Partial<Pick<DecisionSettings, 'minValuesPolicy' | 'packing'>> {
+  /** Default: the policy of the packing. */
+  readonly preferencePolicy?: DecisionSettings['preferencePolicy'] | undefined;
   readonly consolidation?: ConsolidationMode;
   readonly evictionPrice?: number | undefined;
   readonly drivers: WorldOptions['drivers'];
@@ -223,12 +231,12 @@ interface GivenSettings extends Partial<Pick<DecisionSettings, 'preferencePolicy
 
 /** Returns the settings of decisions, with the defaults of the operator. */
 export function decisionSettings({ drivers, featureGates = {}, evictionPrice, ...given }: GivenSettings) {
-  const { consolidation = 'thorough' } = given;
+  const { consolidation = 'thorough', packing = 'cheapest' } = given;
   return {
-    preferencePolicy: 'Respect',
     minValuesPolicy: 'Strict',
-    packing: 'cheapest',
+    packing,
     ...given,
+    preferencePolicy: given.preferencePolicy ?? defaultPreferencePolicy(packing),
     consolidation,
     steering: consolidationPolicy(consolidation).steers,
     evictionPrice: evictionPrice ?? DEFAULT_EVICTION_PRICE,

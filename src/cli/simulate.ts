@@ -5,6 +5,7 @@
 
 import { Command, Option } from 'commander';
 import type { Pod } from '#api/objects';
+import { PREFERENCE_POLICIES } from '#api/values';
 import type { WaitingPod } from '#engine/explanations';
 import type { Snapshot } from '#engine/model';
 import { defined } from '#lib';
@@ -139,9 +140,10 @@ export function simulateCommand(): Command {
     .addOption(outputOption())
     .option('--explain', 'add the structured reason for each pod and NodePool')
     .addOption(
-      new Option('--preference-policy <policy>', 'policy for preferences of pods')
-        .choices(['Respect', 'Ignore'])
-        .default('Respect'),
+      new Option(
+        '--preference-policy <policy>',
+        'satisfy preferences of pods if they are worth their price, always, or never; default: Priced, or Respect with compatible packing',
+      ).choices(PREFERENCE_POLICIES),
     )
     .addOption(
       new Option('--min-values-policy <policy>', 'policy for minValues')

@@ -25,7 +25,7 @@ import type {
   StringMap,
   Taint,
 } from '#api/objects';
-import type { PackingMode } from '#api/values';
+import type { PackingMode, PreferencePolicy } from '#api/values';
 import type { Cause, CauseCandidates, CeilingObject, GangShortage } from './causes/cause.ts';
 import type { CpuCredits } from './cpu-credits.ts';
 import type { DefaultSpread } from './default-spread.ts';
@@ -34,6 +34,7 @@ import type { GangGroup } from './gangs/gang-group.ts';
 import type { EngineClaim, EngineNodeObject, EnginePod } from './input.ts';
 import type { WithheldLaunch } from './launch-causes.ts';
 import type { NodeExtras } from './node-extras.ts';
+import type { PreferenceTerms } from './preferences/worth-terms.ts';
 import type { Commitment } from './price-book/commitment.ts';
 import type { AttachedVolume, VolumeLimits } from './volume-limits.ts';
 
@@ -111,6 +112,8 @@ export interface PoolInput {
   readonly deviceTemplates?: ReadonlyMap<string, DeviceTemplates>;
   /** Share of the price that the balance of zones may add to its new nodes. Default: 0, and the cloud chooses among zones. */
   readonly zoneBalance?: number;
+  /** Worth of its pods' preferences. Default: `DEFAULT_PREFERENCE_TERMS`. */
+  readonly preferences?: PreferenceTerms;
 }
 
 /** Amounts that some nodes must not exceed together. */
@@ -239,7 +242,8 @@ export interface PackingLimit {
 }
 
 export interface SolveOptions {
-  readonly preferencePolicy: 'Respect' | 'Ignore';
+  /** With `Priced`, preferences are satisfied if they are worth their price. */
+  readonly preferencePolicy: PreferencePolicy;
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
   /** Strict in provisioning, fallback in disruption simulations. */
   readonly reservedMode: 'strict' | 'fallback' | 'off';
@@ -450,6 +454,33 @@ export interface Plan {
   readonly unpacked?: readonly UnpackedPool[];
   /** Work for the devices of pods. Absent if no pod claims devices. */
   readonly allocation?: AllocationWork;
+  /** Present if pods have preferences with a price. */
+  readonly preferences?: PlannedPreferences;
+}
+
+export interface PlannedPreferences {
+  /** Amount that this plan costs more than a plan without preferences, in USD per hour. */
+  readonly addedUsdPerHour: number;
+  /** Worth of the preferences that this plan satisfies in addition to such a plan. */
+  readonly gainedUsdPerHour: number;
+  /** Worth of preferences that running pods would lose by their move, in USD per hour. */
+  readonly lostUsdPerHour: number;
+  readonly groups: readonly PreferenceDecision[];
+}
+
+/** Decision on the preferences of equal pods. */
+export interface PreferenceDecision {
+  /** Namespaced names, sorted. */
+  readonly pods: readonly string[];
+  /** Preferences of each of the pods. */
+  readonly preferences: readonly string[];
+  /** Number of satisfied preferences of all pods together, and of all their preferences. */
+  readonly satisfied: number;
+  readonly wanted: number;
+  /** Price that a plan with all preferences adds for the pods, in USD per hour. Absent without such a plan. */
+  readonly addedUsdPerHour?: number;
+  /** Worth of the preferences that this plan satisfies in addition. */
+  readonly worthUsdPerHour?: number;
 }
 
 export interface AllocationWork {

@@ -4,7 +4,7 @@
  */
 
 import { packingPolicy } from '#api/values';
-import { interleave, messageOf } from '#lib';
+import { messageOf } from '#lib';
 import { withCauses } from './causes/plan-causes.ts';
 import { comingPods, withoutComing } from './coming-pods.ts';
 import type { ClaimVariation } from './dra/claim-states.ts';
@@ -14,22 +14,14 @@ import { domainsFor, withDomain } from './gangs/gang-domains.ts';
 import { type GangTrial, knownTrial, planWithGangs, trialsById } from './gangs/gang-plan.ts';
 import { type GangEntries, GangTrials } from './gangs/gang-trials.ts';
 import type { EnginePod } from './input.ts';
-import type {
-  EngineNode,
-  EngineSnapshot,
-  Plan,
-  PlannedClaim,
-  PodRefusal,
-  Quiet,
-  SolveOptions,
-  UnpackedPool,
-} from './model.ts';
+import type { EngineNode, EngineSnapshot, Plan, PodRefusal, Quiet, SolveOptions, UnpackedPool } from './model.ts';
 import { expectedUsdPerHour } from './packing/binding-cost.ts';
 import { CheapestPools, haveEqualWeights } from './packing/cheapest-pools.ts';
 import { withCommitments } from './packing/commitments.ts';
 import { repacked } from './packing/repack.ts';
 import { cutOf, intake } from './pod-bounds.ts';
 import { podKey } from './pods.ts';
+import { type PreferenceUse, pricedPlan, soften } from './preferences/priced-plan.ts';
 import {
   admittedPods,
   type Entry,
@@ -45,7 +37,8 @@ import { DevicePlacement } from './solver/device-placement.ts';
 import { type Amounts, sum } from './solver/dimensions.ts';
 import { emptiable, type RankedNode } from './solver/emptiable.ts';
 import { afterDaemons, gangsLast, heavyLast, leftOverFirst } from './solver/entry-order.ts';
-import { finalise } from './solver/finalise.ts';
+import { withFewerClaims } from './solver/fewer-claims.ts';
+import { finaliseAll } from './solver/finalise.ts';
 import { PoolLimits, SharedLimits } from './solver/limits.ts';
 import { noPools } from './solver/misfits.ts';
 import { NamespaceWork } from './solver/namespace-work.ts';
@@ -79,12 +72,23 @@ export interface Variation {
   readonly quiet?: Quiet | undefined;
   /** Gangs of pending pods in the order of trial. Their pods are tried after all other pods. */
   readonly gangs?: readonly Gang[] | undefined;
+  /** Default: all preferences. */
+  readonly preferences?: PreferenceUse | undefined;
 }
 
 /** Options that can differ between solves of a prepared snapshot. */
 type SolveLimits = Pick<
   SolveOptions,
-  'deadlineMs' | 'placementMs' | 'elapsedMs' | 'first' | 'mostClaims' | 'packing' | 'packingWork' | 'packingLimit'
+  | 'deadlineMs'
+  | 'placementMs'
+  | 'elapsedMs'
+  | 'first'
+  | 'mostClaims'
+  | 'mostLaunches'
+  | 'explain'
+  | 'packing'
+  | 'packingWork'
+  | 'packingLimit'
 >;
 
 /** Compiled snapshot for many solves with small changes. Data that depends only on the snapshot is computed once. */
@@ -106,26 +110,41 @@ export function prepare(snapshot: EngineSnapshot, options: SolveOptions): Prepar
       emptiable: () => [],
     };
   const common = new CompiledSnapshot(snapshot, options);
+  const isSimulation = options.reservedMode === 'fallback';
   let trials: ReadonlyMap<string, GangTrial> | undefined;
+  const solveOnce = (variation: Variation, limits: SolveLimits): Plan => {
+    const { pendingPods = snapshot.pendingPods } = variation;
+    const gangs = gangsAmong(pendingPods, snapshot);
+    if (gangs.length === 0) return new VariationSolve(common, variation, limits).plan();
+    const tryGangs = (pods: readonly EnginePod[], tried: readonly Gang[], basis: Variation): readonly GangTrial[] =>
+      new VariationSolve(common, { ...basis, pendingPods: pods, gangs: tried }, limits).tryGangs();
+    // simulations of disruption must be quick, and the room of pending gangs is almost the same in all of them
+    if (isSimulation) trials ??= trialsById(snapshot, (pods, tried) => tryGangs(pods, tried, {}));
+    return planWithGangs({
+      pods: pendingPods,
+      gangs,
+      isSimulation,
+      tryGangs: (pods, tried) =>
+        trials === undefined ? tryGangs(pods, tried, variation) : tried.map((gang) => knownTrial(gang, trials)),
+      solve: (pods, placed) =>
+        new VariationSolve(common, { ...variation, pendingPods: pods, gangs: placed }, limits).plan(),
+    });
+  };
   return {
     solve: (variation = {}, limits = options) => {
-      const { pendingPods = snapshot.pendingPods } = variation;
-      const gangs = gangsAmong(pendingPods, snapshot);
-      if (gangs.length === 0) return new VariationSolve(common, variation, limits).plan();
-      const tryGangs = (pods: readonly EnginePod[], tried: readonly Gang[], basis: Variation): readonly GangTrial[] =>
-        new VariationSolve(common, { ...basis, pendingPods: pods, gangs: tried }, limits).tryGangs();
-      const isSimulation = options.reservedMode === 'fallback';
-      // simulations of disruption must be quick, and the room of pending gangs is almost the same in all of them
-      if (isSimulation) trials ??= trialsById(snapshot, (pods, tried) => tryGangs(pods, tried, {}));
-      return planWithGangs({
-        pods: pendingPods,
-        gangs,
+      if (options.preferencePolicy !== 'Priced') return solveOnce(variation, limits);
+      const { mostLaunches = Number.POSITIVE_INFINITY } = options;
+      // plans are compared as a whole
+      const whole = { ...limits, mostLaunches: Number.POSITIVE_INFINITY };
+      const plan = pricedPlan({
+        common,
+        pods: variation.pendingPods ?? snapshot.pendingPods,
         isSimulation,
-        tryGangs: (pods, tried) =>
-          trials === undefined ? tryGangs(pods, tried, variation) : tried.map((gang) => knownTrial(gang, trials)),
-        solve: (pods, placed) =>
-          new VariationSolve(common, { ...variation, pendingPods: pods, gangs: placed }, limits).plan(),
+        options: { ...options, ...limits },
+        solve: (preferences, explain = false) =>
+          solveOnce({ ...variation, preferences }, { ...whole, explain: explain && options.explain === true }),
       });
+      return withFewerClaims(plan, mostLaunches);
     },
     emptiable: (worstFirst) => emptiable(common, worstFirst),
   };
@@ -177,10 +196,10 @@ class VariationSolve {
 
   constructor(common: CompiledSnapshot, variation: Variation, limits: SolveLimits) {
     const { snapshot, volumes, devices } = common;
-    const { leaving = NONE, quiet = snapshot.quiet } = variation;
+    const { leaving = NONE, quiet = snapshot.quiet, preferences = 'all' } = variation;
     const options: SolveOptions = { ...common.options, ...limits };
     const taken = variation.pendingPods === undefined ? common.intake : intake(variation.pendingPods, options.first);
-    const pendingPods = common.withDefaults(taken.pods);
+    const pendingPods = common.withDefaults(taken.pods).map(soften(preferences));
     const classes = common.classesFor(pendingPods);
     const refused = new Map<string, PodRefusal>(taken.refusals);
     const pods = admittedPods(pendingPods, { classes, volumes, devices, working: options.working }, refused);
@@ -562,31 +581,4 @@ function tryPod(
 function withCut(refusal: PodRefusal, pod: EnginePod): PodRefusal {
   const cut = cutOf(pod);
   return cut === undefined ? refusal : { ...refusal, text: `${refusal.text}; ${cut}` };
-}
-
-/** Limits the number of claims of a plan, so that the caller can launch them. The namespaces of the claims take turns. */
-function withFewerClaims(plan: Plan, most: number): Plan {
-  if (plan.claims.length <= most) return plan;
-  const byNamespace = Map.groupBy(plan.claims, ({ pods: [first = ''] }) => first.slice(0, first.indexOf('/')));
-  const kept = new Set(interleave([...byNamespace.values()]).slice(0, most));
-  const later = plan.claims.filter((claim) => !kept.has(claim)).flatMap(({ pods }) => pods);
-  return {
-    ...plan,
-    claims: plan.claims.filter((claim) => kept.has(claim)),
-    notEvaluated: [...plan.notEvaluated, ...later],
-  };
-}
-
-function finaliseAll(
-  claims: readonly Claim[],
-  strictMinValues: boolean,
-  refusals: Map<string, PodRefusal>,
-): readonly PlannedClaim[] {
-  const planned: PlannedClaim[] = [];
-  for (const claim of claims) {
-    const final = refusalOrFailure('placed', () => finalise(claim, { strictMinValues }));
-    if ('code' in final) for (const pod of claim.pods) refusals.set(podKey(pod), final);
-    else planned.push(final);
-  }
-  return planned;
 }

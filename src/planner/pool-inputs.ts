@@ -1,9 +1,10 @@
 /** Input of decisions about NodePools: instance types, costs and devices of their nodes. */
 
 import { type NodePolicy, type NodePool, sectionFor } from '#api/objects';
-import { type CostPolicy, nodeHourlyFee } from '#api/values';
+import { type CostPolicy, nodeHourlyFee, shareOf } from '#api/values';
 import { countedTypes, NO_CHARGES, type NodeCharges, type NodeExtras } from '#engine/costs';
-import type { InstanceType, PoolInput } from '#engine/model';
+import { DEFAULT_PREFERENCE_TERMS, type InstanceType, type PoolInput } from '#engine/model';
+import { defined } from '#lib';
 import type { DeviceSources } from '#state';
 import { type Governing, governedPool } from './rollouts.ts';
 
@@ -53,7 +54,18 @@ async function poolInput(nodePool: NodePool, options: PoolOptions): Promise<Pool
   const devices = instanceTypes === NO_TYPES ? undefined : await options.devices?.forPool(nodePool, instanceTypes);
   const zoneBalance = zoneBalanceOf(nodePool, options);
   const governed = options.governing === undefined ? nodePool : governedPool(nodePool, options.governing);
-  return { nodePool: governed, instanceTypes, extras: nodeExtras(nodePool, options), zoneBalance, ...devices };
+  const extras = nodeExtras(nodePool, options);
+  const preferences = preferenceTermsOf(nodePool, options);
+  return { nodePool: governed, instanceTypes, extras, zoneBalance, ...defined({ preferences }), ...devices };
+}
+
+function preferenceTermsOf(nodePool: NodePool, { policies }: PoolOptions): PoolInput['preferences'] {
+  const { worth, maxWorth } = sectionFor(policies, nodePool, 'preferences')?.value ?? {};
+  if (worth === undefined) return undefined;
+  return {
+    worth: shareOf(worth) ?? DEFAULT_PREFERENCE_TERMS.worth,
+    most: shareOf(maxWorth) ?? DEFAULT_PREFERENCE_TERMS.most,
+  };
 }
 
 /** A NodePolicy takes precedence over the mode of packing or consolidation. */

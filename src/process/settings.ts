@@ -7,9 +7,12 @@ import {
   cpuUtilizationError,
   DEFAULT_CPU_UTILIZATION,
   DEFAULT_NODE_HOURLY_FEE,
+  defaultPreferencePolicy,
   formatDuration,
   nodeHourlyFeeError,
   type PackingMode,
+  PREFERENCE_POLICIES,
+  type PreferencePolicy,
 } from '#api/values';
 import { quoted } from '#lib';
 import type { MetricsView } from '#observe/metrics';
@@ -80,7 +83,11 @@ export const OPTIONS = {
   logErrorOutputPaths: text('log-error-output-paths', 'stderr', 'Outputs for failures of the logger'),
   batchMaxMs: duration('batch-max-duration', DEFAULT_BATCH_MAX_MS, 'Maximum time for collecting pending pods'),
   batchIdleMs: duration('batch-idle-duration', SECOND, 'Time without a new pending pod after which collecting ends'),
-  preferencePolicy: text('preference-policy', 'Respect', 'Policy for preferences of pods: Respect or Ignore'),
+  preferencePolicy: text(
+    'preference-policy',
+    '',
+    'Preferences of pods: Priced (satisfied if they are worth their price), Respect or Ignore; empty for Priced, or for Respect with PACKING=compatible',
+  ),
   minValuesPolicy: text('min-values-policy', 'Strict', 'Policy for minValues of NodePools: Strict or BestEffort'),
   mode: text(
     'mode',
@@ -205,7 +212,7 @@ export interface Settings
   readonly metrics: MetricsView;
   /** Undefined: no traces. */
   readonly tracing: TracingSettings | undefined;
-  readonly preferencePolicy: 'Respect' | 'Ignore';
+  readonly preferencePolicy: PreferencePolicy;
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
   readonly mode: 'act' | 'observe';
   readonly packing: PackingMode;
@@ -236,6 +243,7 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
   const awsFeatureGates = openGates(AWS_GATES, awsGates);
   const { tracing, problems } = parseTracing(env);
   const consolidation = oneOf('CONSOLIDATION', raw.consolidation, ['thorough', 'compatible'] as const);
+  const packing = oneOf('PACKING', raw.packing, ['cheapest', 'compatible'] as const);
   const steering = isSteering({ steering: raw.steering, consolidation });
   const { defaultConstraints } = parseSchedulerConfig(raw.schedulerConfig);
   const idleDeletionCost = raw.podDeletionCost ? reasonsOfIdleDeletionCost(steering, defaultConstraints) : [];
@@ -254,10 +262,13 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     ),
     metrics: oneOf('METRICS', raw.metrics, ['budget', 'karpenter'] as const),
     tracing,
-    preferencePolicy: oneOf('PREFERENCE_POLICY', raw.preferencePolicy, ['Respect', 'Ignore'] as const),
     minValuesPolicy: oneOf('MIN_VALUES_POLICY', raw.minValuesPolicy, ['Strict', 'BestEffort'] as const),
     mode: oneOf('MODE', raw.mode, ['act', 'observe'] as const),
-    packing: oneOf('PACKING', raw.packing, ['cheapest', 'compatible'] as const),
+    packing,
+    preferencePolicy:
+      raw.preferencePolicy === ''
+        ? defaultPreferencePolicy(packing)
+        : oneOf('PREFERENCE_POLICY', raw.preferencePolicy, PREFERENCE_POLICIES),
     consolidation,
     steering,
     podDeletionCost: raw.podDeletionCost && idleDeletionCost.length === 0,

@@ -55,6 +55,14 @@ function nearAgents() {
   return { affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } };
 }
 
+/** Preferred zones and on-demand nodes cost more than other spot nodes of the same NodePools. */
+const PREFERENCES_AT_ANY_PRICE = {
+  apiVersion: 'karpenter-ts.sh/v1alpha1',
+  kind: 'NodePolicy',
+  metadata: { name: 'any-price' },
+  spec: { nodePools: { names: ['picky', 'steady'] }, preferences: { worth: '9999%' } },
+} as KubeObject;
+
 const AGENT = {
   apiVersion: 'apps/v1',
   kind: 'DaemonSet',
@@ -96,7 +104,7 @@ const WORKLOADS: readonly (readonly [string, number, Record<string, unknown>, Re
     { ...onOwnPool('picky'), ...prefers([10, ZONE_LABEL, 'us-west-2c'], [5, ARCH_LABEL, 's390x']) },
     { cpu: '500m' },
   ],
-  ['steady', 1, { ...onOwnPool('steady'), ...prefers([1, CAPACITY_TYPE_LABEL, 'on-demand']) }, { cpu: '500m' }],
+  ['steady', 1, { ...onOwnPool('steady'), ...prefers([100, CAPACITY_TYPE_LABEL, 'on-demand']) }, { cpu: '500m' }],
   // A NodePool whose zone does not exist adds no domain.
   ['even', 6, spreadOverZones('even', {}), { cpu: '500m' }],
   ['unpreferred', 1, prefersNoNodePool(), { cpu: '500m' }],
@@ -157,6 +165,7 @@ describe('a pod with scheduling constraints', () => {
       ownPool('steady'),
       poolWith({ name: 'nowhere' }, { requirements: [{ key: ZONE_LABEL, operator: 'In', values: ['us-west-2z'] }] }),
       AGENT,
+      PREFERENCES_AT_ANY_PRICE,
       ...WORKLOADS.map((workload) => deployment(...workload)),
     );
     for (const [app, replicas] of WORKLOADS)

@@ -92,6 +92,19 @@ export const SIMULATION = Type.Object(
       Type.Record(Type.String(), CAUSE, { description: 'Cause by namespace/name of a pod that no NodePool can serve' }),
     ),
     zones: Type.Optional(text('Zones that the balance of zones chose, with the extra price; absent if it chose none')),
+    preferences: Type.Optional(
+      Type.Array(
+        Type.Object({
+          pods: texts('Equal pods, as namespace/name'),
+          preferences: texts('Preferences of each of the pods'),
+          satisfied: count('Satisfied preferences of the pods'),
+          wanted: count('Preferences of the pods'),
+          addedUsdPerHour: Type.Optional(usd('USD per hour that a plan with all preferences adds for the pods')),
+          worthUsdPerHour: Type.Optional(usd('Worth of the preferences that this plan satisfies in addition')),
+        }),
+        { description: 'Decisions on preferences with a price; absent if there are none' },
+      ),
+    ),
     totalPrice: usd('USD per hour of the offerings of all new nodes, at the list prices of AWS'),
     totalBilledPrice: usd('USD per hour of all new nodes as AWS bills them'),
     explanations: Type.Optional(
@@ -198,6 +211,7 @@ const ONE_POD_VERDICT = Type.Object(
     ]),
     text: text('Text of the verdict'),
     cause: Type.Optional(CAUSE),
+    preferences: Type.Optional(text('Decision on the preferences of the pod; absent if they have no price')),
     since: Type.Optional(time('Time since when the pod is held back')),
     until: Type.Optional(time('Time until which the pod is held back')),
     nextAttempt: Type.Optional(time('Time of the next attempt to launch a node, if the last one failed')),
@@ -259,6 +273,7 @@ export const NODECLAIM = Type.Object(
       }),
     ),
     zone: Type.Optional(text('Choice of the zone, if the balance of zones made it')),
+    preferences: Type.Optional(text('Decision on the preferences of pods, with price and worth')),
     capacityType: Type.Optional(text('Reason for the capacity type')),
     alternatives: Type.Array(
       Type.Object({

@@ -8,8 +8,11 @@ export {
   type ConsolidationMode,
   type CostPolicy,
   consolidationPolicy,
+  defaultPreferencePolicy,
   type PackingMode,
   type PackingPolicy,
+  PREFERENCE_POLICIES,
+  type PreferencePolicy,
   packingPolicy,
 } from '../policy.ts';
 export {
@@ -21,3 +24,4 @@ export {
   printQuantity,
   readQuantity,
 } from '../quantity.ts';
+export { shareOf } from '../shares.ts';

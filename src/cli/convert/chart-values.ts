@@ -126,6 +126,7 @@ export const KNOWN_VALUES = `
     "amiRefreshInterval": true,
     "subnetRefreshInterval": true,
     "preferencePolicy": [
+      "Priced",
       "Respect",
       "Ignore",
       ""

@@ -7,7 +7,7 @@ import { indented, terminalWidth } from './wrap.ts';
 const MOST_PODS = 10;
 
 export function nodeClaimText(found: NodeClaimExplanation): string {
-  const { nodeClaim, nodePool, node, instance, launched, capacityType, join, zone } = found;
+  const { nodeClaim, nodePool, node, instance, launched, capacityType, join, zone, preferences } = found;
   const facts = [
     ['NodePool', nodePool],
     ['node', node],
@@ -16,6 +16,7 @@ export function nodeClaimText(found: NodeClaimExplanation): string {
     ['requests', requestsText(found)],
     ['launched', launched && `${launched.instanceType} in ${launched.zone}${priceText(launched)}`],
     ['zone', zone],
+    ['prefers', preferences],
     ['capacity', capacityType],
     ['EC2', answerText(found)],
     ['state', join?.text],

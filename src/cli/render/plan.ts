@@ -7,6 +7,7 @@ import {
   type Plan,
   type PlannedClaim,
   type PodRefusal,
+  type PreferenceDecision,
   podKey,
   quantityList,
   type Requirement,
@@ -47,6 +48,8 @@ export interface SimulationAnswer {
   readonly causes?: Readonly<Record<string, Cause>>;
   /** Zones that the balance of zones chose, with the extra price. Undefined if it chose no zone. */
   readonly zones?: string;
+  /** Decisions on preferences with a price. Undefined without such preferences. */
+  readonly preferences?: readonly PreferenceDecision[];
   /** Sum of the prices of offerings at list prices, in USD per hour. */
   readonly totalPrice: number;
   /** Sum of the billed prices, in USD per hour. */
@@ -108,6 +111,12 @@ const waitingIn = (waiting: readonly WaitingPod[]): Readonly<Record<string, stri
     waiting.map((each) => [podKey(each.pod), waitingText(each)] as const).sort(([a], [b]) => compareText(a, b)),
   );
 
+const roundDecision = ({ addedUsdPerHour, worthUsdPerHour, ...decision }: PreferenceDecision): PreferenceDecision => ({
+  ...decision,
+  ...(addedUsdPerHour !== undefined && { addedUsdPerHour: rounded(addedUsdPerHour) }),
+  ...(worthUsdPerHour !== undefined && { worthUsdPerHour: rounded(worthUsdPerHour) }),
+});
+
 /** Converts a plan. `explain` adds the structured reason for each pod and NodePool. */
 export function simulationOf(
   plan: Plan,
@@ -118,6 +127,7 @@ export function simulationOf(
     refusal.code === 'no-fit' && refusal.cause !== undefined ? [[pod, refusal.cause] as const] : [],
   );
   const zones = zonesText(plan.claims);
+  const groups = plan.preferences?.groups ?? [];
   return {
     nodeClaims: plan.claims.map(claimOf),
     existingNodes: plan.placements.map(({ node, pods }) => ({ name: node, pods: inOrder(pods) })),
@@ -125,6 +135,7 @@ export function simulationOf(
     ...(options.waiting.length === 0 ? {} : { waiting: waitingIn(options.waiting) }),
     ...(causes.length === 0 ? {} : { causes: Object.fromEntries(causes) }),
     ...(zones !== undefined && { zones }),
+    ...(groups.length > 0 && { preferences: groups.map(roundDecision) }),
     totalPrice: sumOf(plan.claims, listPriceOf),
     totalBilledPrice: sumOf(plan.claims, billedUsdPerHour),
     ...(options.explain ? { explanations: Object.fromEntries(refused) } : {}),

@@ -1,7 +1,7 @@
 /** Renders a simulation as text. */
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '#api/objects';
-import { withDetails, withoutRequests } from '#engine/explanations';
-import type { PodRefusal } from '#engine/model';
+import { groupText, withDetails, withoutRequests } from '#engine/explanations';
+import type { PodRefusal, PreferenceDecision } from '#engine/model';
 import { misfitText } from '#engine/solve';
 import { own } from '#lib';
 import { effectSummary, effectText } from './effect.ts';
@@ -92,9 +92,12 @@ export function totalPlanning(nodes: readonly { readonly planning?: PlanningFigu
   return { fee: sumOf('fee'), spotRisk: sumOf('spotRisk'), surplusCredits: sumOf('surplusCredits') };
 }
 
+const preferenceLine = (group: PreferenceDecision): string =>
+  `  ${indented(groupText(group), '    ', terminalWidth())}`;
+
 export function simulationText(answer: SimulationAnswer): string {
   const { nodeClaims, existingNodes, unschedulable, waiting = {}, totalBilledPrice, explanations } = answer;
-  const { effect, unknown, zones } = answer;
+  const { effect, unknown, zones, preferences = [] } = answer;
   const planning = totalPlanning(nodeClaims);
   // the fee is the same for most nodes, so only the total has it
   const hasPlanning = planningText(figuresOf({ ...planning, fee: 0 })) !== '';
@@ -105,6 +108,7 @@ export function simulationText(answer: SimulationAnswer): string {
   const sections = [
     table(headings, claimRows(nodeClaims, hasPlanning)),
     zones === undefined ? '' : indented(`balanced zones: ${zones}`, '  ', terminalWidth()),
+    preferences.length === 0 ? '' : ['PREFERENCES', ...preferences.map(preferenceLine)].join('\n'),
     table(['EXISTING NODE', 'PODS'], placed),
     refused === 0 ? '' : ['UNSCHEDULABLE', ...refusalLines(answer)].join('\n'),
     waits === 0 ? '' : ['WAITING', ...waitingLines(waiting)].join('\n'),

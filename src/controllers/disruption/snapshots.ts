@@ -246,5 +246,6 @@ const isSamePool = (pool: PoolInput, other: PoolInput | undefined): boolean =>
   pool.nodePool === other?.nodePool &&
   pool.instanceTypes === other.instanceTypes &&
   pool.zoneBalance === other.zoneBalance &&
+  isDeepStrictEqual(pool.preferences, other.preferences) &&
   pool.deviceTemplates === other.deviceTemplates &&
   isDeepStrictEqual(pool.extras, other.extras);

@@ -6,6 +6,7 @@ import {
   type Cause,
   endsByItself,
   type PodVerdict,
+  preferenceTexts,
   refusedVerdict,
   runningText,
   waitingText,
@@ -33,6 +34,7 @@ interface Entry {
   readonly uid: string | undefined;
   readonly decision: Decision;
   readonly decidedMs: number;
+  readonly preferences?: string | undefined;
 }
 
 interface LimitedPod {
@@ -54,9 +56,11 @@ export class PodVerdicts {
   decided(plan: Plan, pods: ReadonlyMap<string, Pod>): void {
     const entries = new Map<string, Entry>();
     const decidedMs = this.#deps.clock.now();
+    const preferences = preferenceTexts(plan.preferences?.groups);
     const put = (key: string, decision: Decision): void => {
       const pod = pods.get(key);
-      if (pod !== undefined) entries.set(key, { uid: pod.metadata.uid, decision, decidedMs });
+      if (pod !== undefined)
+        entries.set(key, { uid: pod.metadata.uid, decision, decidedMs, preferences: preferences.get(key) });
     };
     for (const key of plan.notEvaluated) {
       const known = this.#entries.get(key);
@@ -170,7 +174,8 @@ export class PodVerdicts {
     if (claim !== undefined) return this.#launchVerdict(key, { claim, nodePool: poolNameOf(claim) });
     const entry = this.#entries.get(key);
     if (entry === undefined || entry.uid !== pod.metadata.uid) return this.#undecided(pod);
-    return { ...this.#decisionVerdict(key, entry.decision), decided: timestamp(entry.decidedMs) };
+    const { decision, decidedMs, preferences } = entry;
+    return { ...this.#decisionVerdict(key, decision), ...defined({ preferences }), decided: timestamp(decidedMs) };
   }
 
   #decisionVerdict(pod: string, decision: Decision): PodVerdict {

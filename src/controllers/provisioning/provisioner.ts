@@ -2,7 +2,7 @@
 
 import { isTrue, type NodeClaim, type Pod } from '#api/objects';
 import { formatDuration } from '#api/values';
-import { zonesText } from '#engine/explanations';
+import { preferencesText, zonesText } from '#engine/explanations';
 import {
   isScheduled,
   type Plan,
@@ -279,7 +279,7 @@ export class Provisioner implements Singleton {
     context.log.info('computed new nodeclaim(s) to fit pod(s)', {
       nodeclaims: claims.length,
       pods: placed.length,
-      ...defined({ zones: zonesText(claims) }),
+      ...defined({ zones: zonesText(claims), preferences: preferencesText(solved.plan) }),
     });
     const decision = this.#decision(solved);
     try {

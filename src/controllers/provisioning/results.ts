@@ -26,6 +26,7 @@ import {
   SCHEDULER_DEVICE_ALLOCATION_DURATION_SECONDS,
   SCHEDULER_IGNORED_PODS_COUNT,
   SCHEDULER_PENDING_PODS_BY_EFFECTIVE_ZONE_COUNT,
+  SCHEDULER_PREFERENCES,
   SCHEDULER_QUEUE_DEPTH,
   SCHEDULER_SCHEDULING_DURATION_SECONDS,
   SCHEDULER_UNFINISHED_WORK_SECONDS,
@@ -226,6 +227,7 @@ export function provisioningMeasures({
   const depth = metrics.gauge(SCHEDULER_QUEUE_DEPTH);
   const unfinished = metrics.gauge(SCHEDULER_UNFINISHED_WORK_SECONDS);
   const zones = metrics.gauge(SCHEDULER_PENDING_PODS_BY_EFFECTIVE_ZONE_COUNT);
+  const preferences = metrics.gauge(SCHEDULER_PREFERENCES);
   const ignored = metrics.gauge(SCHEDULER_IGNORED_PODS_COUNT);
   const unschedulable = metrics.gauge(SCHEDULER_UNSCHEDULABLE_PODS_COUNT);
   let refused: readonly (readonly [pod: string, refusal: PodRefusal])[] = [];
@@ -234,7 +236,10 @@ export function provisioningMeasures({
   metrics.beforeScrape(() => {
     const waiting = pendingPods(cluster);
     // a deleted or scheduled pod starts no run that could update the counts
-    if (waiting.length === 0) zones.reset();
+    if (waiting.length === 0) {
+      zones.reset();
+      preferences.reset();
+    }
     const present = new Set([...waiting, ...cluster.virtualPods.list()].map(podKey));
     const codes = refused.filter(([pod]) => present.has(pod)).map(([, { code }]) => code);
     ignored.set(codes.filter((code) => code === 'ignored').length);
@@ -266,9 +271,20 @@ export function provisioningMeasures({
     count: (plan) => {
       refused = [...plan.refusals];
       zones.reset();
+      countPreferences(plan, metrics);
       for (const [zone, count] of plan.effectiveZones ?? []) zones.set({ ...CONTROLLER, zone }, count);
     },
   };
+}
+
+function countPreferences({ preferences }: Plan, metrics: Deps['metrics']): void {
+  const gauge = metrics.gauge(SCHEDULER_PREFERENCES);
+  gauge.reset();
+  if (preferences === undefined) return;
+  const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);
+  const satisfied = sum(preferences.groups.map((group) => group.satisfied));
+  gauge.set({ outcome: 'satisfied' }, satisfied);
+  gauge.set({ outcome: 'relaxed' }, sum(preferences.groups.map(({ wanted }) => wanted)) - satisfied);
 }
 
 /** Publishes an event on each object and logs it. */

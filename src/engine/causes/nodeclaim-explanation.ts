@@ -1,5 +1,5 @@
 /** Explanation of a NodeClaim in a public format: its pods, its launch, the alternatives, and the way to a registered node. */
-import { BALANCED_ZONE_ANNOTATION, NODEPOOL_LABEL, type NodeClaim } from '#api/objects';
+import { BALANCED_ZONE_ANNOTATION, NODEPOOL_LABEL, type NodeClaim, PREFERENCES_ANNOTATION } from '#api/objects';
 import { defined } from '#lib';
 import { type JoinProgress, joinProgress, type LaunchFailure } from '../node-join.ts';
 import { singleZone } from '../zone-balance.ts';
@@ -28,6 +28,8 @@ export interface NodeClaimExplanation extends Alternatives {
   readonly launched?: OfferingName & Partial<OfferingPrice>;
   /** Choice of the zone, if the balance of zones made it. */
   readonly zone?: string;
+  /** Decision on the preferences of pods. */
+  readonly preferences?: string;
   /** Reason for the capacity type. */
   readonly capacityType?: string;
   /** Response of EC2. Absent if the operator was restarted since the launch, or in manifests. */
@@ -57,7 +59,12 @@ export function explainNodeClaim(input: Input): NodeClaimExplanation {
     requests: requestsOf(claim),
     ...(isLaunched && { launched: { ...chosen, ...priceOf(chosen, input) }, capacityType: capacityTypeText(input) }),
     ...alternativesOf(input),
-    ...defined({ answer, zone: zoneText(claim), join: joinProgress(claim, nowMs, failure) }),
+    ...defined({
+      answer,
+      zone: zoneText(claim),
+      preferences: claim.metadata.annotations?.[PREFERENCES_ANNOTATION],
+      join: joinProgress(claim, nowMs, failure),
+    }),
   };
 }
 

@@ -31,6 +31,8 @@ export interface PodVerdict {
   readonly text: string;
   /** Cause in the NodePool that the pod is meant for. */
   readonly cause?: Cause;
+  /** Preferences of the pod and of equal pods, with their price and the decision. Only for preferences with a price. */
+  readonly preferences?: string;
   /** Start and end of the time for which the pod is held. */
   readonly since?: string;
   readonly until?: string;

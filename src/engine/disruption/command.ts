@@ -65,6 +65,8 @@ export interface Command {
   readonly plan?: Plan;
   /** Part of the candidates' price that is not saved, because commitments cover it. Default: 0. */
   readonly lostUsdPerHour?: number;
+  /** Worth of preferences that pods lose. It reduces savings for decisions. Default: 0. */
+  readonly preferencesUsdPerHour?: number;
   /** Comparison of its benefit with its price. Absent if moves have no price. */
   readonly worth?: MoveWorth;
 }
@@ -76,10 +78,13 @@ export const decisionOf = ({ replacements }: Pick<Command, 'replacements'>): Dec
 
 /**
  * Returns the savings for decisions in USD per hour, from node prices with planning figures minus the part that commitments
- * cover.
+ * cover and the worth of lost preferences.
  */
-export const savingsOf = ({ candidates, replacements, lostUsdPerHour = 0 }: Money): number =>
-  sum(candidates.map(({ usdPerHour }) => usdPerHour)) - lostUsdPerHour - sum(replacements.map(nodeUsdPerHour));
+export const savingsOf = ({ candidates, replacements, lostUsdPerHour = 0, preferencesUsdPerHour = 0 }: Money): number =>
+  sum(candidates.map(({ usdPerHour }) => usdPerHour)) -
+  lostUsdPerHour -
+  preferencesUsdPerHour -
+  sum(replacements.map(nodeUsdPerHour));
 
 /** Returns the savings on the bill in USD per hour. They are negative if only planning figures justify the command. */
 export const billedSavingsOf = ({ candidates, replacements, lostUsdPerHour = 0 }: Money): number =>
@@ -115,7 +120,7 @@ export const isTooRisky = (command: Money): boolean => {
   return added > 0 && added >= savingsOf(command);
 };
 
-type Money = Pick<Command, 'candidates' | 'replacements' | 'lostUsdPerHour'>;
+type Money = Pick<Command, 'candidates' | 'replacements' | 'lostUsdPerHour' | 'preferencesUsdPerHour'>;
 
 const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);
 

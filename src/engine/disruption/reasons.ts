@@ -43,6 +43,7 @@ export type DeclineCode =
   | 'spot-to-spot-disabled'
   | 'spot-to-spot-flexibility'
   | 'spot-risk'
+  | 'preferences'
   | 'unbalanced'
   | 'not-worth-moving'
   | 'changed'

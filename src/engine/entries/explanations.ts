@@ -27,4 +27,5 @@ export {
   instanceTypeOf,
   instanceTypeReport,
 } from '../instance-type-report.ts';
+export { groupText, preferencesText, preferenceTexts } from '../preferences/decision-text.ts';
 export { zonesText } from '../zone-balance.ts';

@@ -44,6 +44,7 @@ export type {
   PlannedClaim,
   PodRefusal,
   PoolInput,
+  PreferenceDecision,
   Requirement,
   Resources,
   Snapshot,
@@ -85,6 +86,7 @@ export {
 } from '../pool-usage.ts';
 export { maySelect } from '../possible-labels.ts';
 export { isJustRefused, type Preemption, preemptionFor } from '../preemption.ts';
+export { DEFAULT_PREFERENCE_TERMS } from '../preferences/worth-terms.ts';
 export { pseudoRandom } from '../pseudo-random.ts';
 export { LOOSE, Requirements, STRICT } from '../requirements.ts';
 export {

@@ -86,7 +86,7 @@ export class CompiledSnapshot {
     this.snapshot = pools.length === snapshot.pools.length ? snapshot : { ...snapshot, pools };
     this.topology = new TopologyBase(
       { ...this.snapshot, pools: pools.filter(({ nodePool }) => launching.has(nodePool.metadata.name)) },
-      { preferences: options.preferencePolicy === 'Respect', leftOuts, daemons: topologyDaemons(this.daemons) },
+      { preferences: options.preferencePolicy !== 'Ignore', leftOuts, daemons: topologyDaemons(this.daemons) },
     );
     this.claimDaemons = new ClaimDaemons(this.daemons);
     this.#labelKeys = labelKeysOf(snapshot);
@@ -129,12 +129,17 @@ export class CompiledSnapshot {
     return this.#selectedNodes;
   }
 
+  /** Returns the position of a node in the snapshot's list. */
+  positionOf(providerId: string): number | undefined {
+    this.#positions ??= new Map(this.snapshot.nodes.map((node, position) => [node.providerId, position]));
+    return this.#positions.get(providerId);
+  }
+
   /** Returns the positions in the snapshot's list of the nodes with these provider ids. */
   positionsOf(providerIds: ReadonlySet<string>): ReadonlySet<number> {
-    this.#positions ??= new Map(this.snapshot.nodes.map(({ providerId }, position) => [providerId, position]));
     const found = new Set<number>();
     for (const providerId of providerIds) {
-      const position = this.#positions.get(providerId);
+      const position = this.positionOf(providerId);
       if (position !== undefined) found.add(position);
     }
     return found;
@@ -160,7 +165,7 @@ export class CompiledSnapshot {
       volumes,
       devices,
       dimensions,
-      preferences: this.options.preferencePolicy === 'Respect',
+      preferences: this.options.preferencePolicy !== 'Ignore',
       preferenceTaints: templates.some(({ taints }) => taints.some(({ effect }) => effect === 'PreferNoSchedule')),
       labelKeys: this.#labelKeys,
     });

@@ -33,6 +33,7 @@ import { podKey } from '../pods.ts';
 import type { Requirements } from '../requirements.ts';
 import { addResources, minCommonResources } from '../resources.ts';
 import { ValueSet } from '../value-set.ts';
+import { refusalOrFailure } from './admission.ts';
 import type { Claim, ClaimState } from './claim.ts';
 import type { Shape } from './shape.ts';
 
@@ -233,4 +234,19 @@ function tooFewTypes(nodePool: string, cause: string): PodRefusal {
   const text = `${what}, validating minValues, ${cause} (NodePool=${nodePool})`;
   const misfit: Misfit = { code: 'min-values', text };
   return { code: 'no-fit', text, pools: [{ nodePool, misfit }] };
+}
+
+/** Finalises all claims. Adds the pods of claims that are not possible to the refusals. */
+export function finaliseAll(
+  claims: readonly Claim[],
+  strictMinValues: boolean,
+  refusals: Map<string, PodRefusal>,
+): readonly PlannedClaim[] {
+  const planned: PlannedClaim[] = [];
+  for (const claim of claims) {
+    const final = refusalOrFailure('placed', () => finalise(claim, { strictMinValues }));
+    if ('code' in final) for (const pod of claim.pods) refusals.set(podKey(pod), final);
+    else planned.push(final);
+  }
+  return planned;
 }

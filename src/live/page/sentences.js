@@ -44,6 +44,7 @@ const VERDICTS = {
   'not-cheaper': ['No cheaper node exists for its pods', 'kept'],
   'spot-to-spot-disabled': ['Replacing spot by spot is disabled', 'kept'],
   'spot-to-spot-flexibility': ['Too few cheaper spot types are allowed', 'kept'],
+  preferences: ['Its pods would lose preferences that are worth more', 'kept'],
   'spot-risk': ['The cheaper spot pools are often interrupted', 'kept'],
   unbalanced: ['The savings are too small for the disruption', 'kept'],
   'not-worth-moving': ['Moving its pods costs more than it saves', 'kept'],

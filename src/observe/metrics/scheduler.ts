@@ -31,6 +31,12 @@ export const SCHEDULER_PENDING_PODS_BY_EFFECTIVE_ZONE_COUNT = gauge({
   labels: ['controller', 'zone'],
 });
 
+export const SCHEDULER_PREFERENCES = gauge({
+  name: 'karpenter_scheduler_preferences',
+  help: 'Preferences with a price of pending pods in the last solve (outcome satisfied or relaxed)',
+  labels: ['outcome'],
+});
+
 export const SCHEDULER_IGNORED_PODS_COUNT = gauge({
   name: 'karpenter_scheduler_ignored_pods_count',
   help: 'Pending pods that are not scheduled',

@@ -499,7 +499,7 @@ status:
     ['not JSON', '{', /options.json: not valid JSON/],
     ['a time that is none', '{"now":"noon"}', /now: "noon" is not a valid time/],
     ['a gate that is neither on nor off', '{"featureGates":{"X":"yes"}}', /featureGates.X: must be true or false/],
-    ['an unknown policy', '{"preferencePolicy":"Maybe"}', /preferencePolicy: must be one of Respect, Ignore/],
+    ['an unknown policy', '{"preferencePolicy":"Maybe"}', /preferencePolicy: must be one of Priced, Respect, Ignore/],
   ])('rejects options with %s', (_, text, message) => {
     expect(() => readCaseOptions(write('options.json', text))).toThrow(message);
   });

@@ -91,11 +91,19 @@ export async function consolidate(candidates: readonly Candidate[], input: Metho
   const { claims, plan, pools, stranded } = simulation;
   if (stranded.size > 0) return cannot(strandedReason(stranded));
   const lostUsdPerHour = lostBy(candidates, committed);
-  const base = { reason: 'Underutilized' as const, candidates, plan, ...(lostUsdPerHour > 0 && { lostUsdPerHour }) };
+  const preferencesUsdPerHour = plan.preferences?.lostUsdPerHour ?? 0;
+  const base = {
+    reason: 'Underutilized' as const,
+    candidates,
+    plan,
+    ...(lostUsdPerHour > 0 && { lostUsdPerHour }),
+    ...(preferencesUsdPerHour > 0 && { preferencesUsdPerHour }),
+  };
   const [claim] = claims;
   if (claim === undefined) {
     const command: Command = { ...base, replacements: [] };
-    return lostUsdPerHour > 0 && savingsOf(command) <= LEAST_SAVINGS ? cannot(NOTHING_SAVED) : { command, events: [] };
+    const reason = savesNothing(command);
+    return reason === undefined ? { command, events: [] } : cannot(reason);
   }
   if (claims.length > 1) {
     const text = `Can't remove without creating ${claims.length} candidates`;
@@ -105,7 +113,8 @@ export async function consolidate(candidates: readonly Candidate[], input: Metho
   const types = committed ? coveredTypes(listed, committed.leftWithout(idsOf(candidates))) : listed;
   const replacement = Replacement.of(claim, types);
   const share = zoneShare(candidates, [claim], input);
-  const usdPerHour = (costOf(candidates) - lostUsdPerHour) * (1 - share);
+  const usdPerHour = (costOf(candidates) - lostUsdPerHour) * (1 - share) - preferencesUsdPerHour;
+  if (usdPerHour <= 0) return cannot(keepsPreferences(preferencesUsdPerHour, costOf(candidates)));
   const found =
     (types === listed ? undefined : coveredReplacement(replacement, usdPerHour)) ??
     narrowed(replacement, candidates, { usdPerHour, spotToSpot, consolidation });
@@ -155,6 +164,19 @@ const NOTHING_SAVED: Reason<DeclineCode> = {
   code: 'not-cheaper',
   text: 'Savings Plans or reserved instances cover the node, and their cost remains after its removal',
 };
+
+/** Returns the reason why a removal without replacement does not save money, if it does not. */
+function savesNothing(command: Command): Reason<DeclineCode> | undefined {
+  const { candidates, lostUsdPerHour = 0, preferencesUsdPerHour = 0 } = command;
+  if (lostUsdPerHour + preferencesUsdPerHour === 0 || savingsOf(command) > LEAST_SAVINGS) return undefined;
+  return preferencesUsdPerHour > 0 ? keepsPreferences(preferencesUsdPerHour, costOf(candidates)) : NOTHING_SAVED;
+}
+
+const keepsPreferences = (usdPerHour: number, price: number): Reason<DeclineCode> => ({
+  code: 'preferences',
+  text: `Pods would lose preferences that are worth $${usdPerHour.toFixed(4)}/h`,
+  nearestMiss: `the node costs $${price.toFixed(4)}/h`,
+});
 
 function tooRisky(command: Command): Reason<DeclineCode> {
   const risk = `$${addedRiskOf(command).toFixed(4)}/h`;

@@ -165,7 +165,8 @@ async function trade(candidates: readonly Candidate[], input: MethodInput): Prom
   if (claims.length > NODES_PER_NODE * candidates.length) return undefined;
   const planned = atPrices(claims, pools, input.committed?.leftWithout(candidates.map(({ providerId }) => providerId)));
   const lostUsdPerHour = lostBy(candidates, input.committed);
-  const usdPerHour = costOf(candidates) - lostUsdPerHour;
+  const preferencesUsdPerHour = plan.preferences?.lostUsdPerHour ?? 0;
+  const usdPerHour = costOf(candidates) - lostUsdPerHour - preferencesUsdPerHour;
   const replacements = cheaperTogether(planned, candidates, input.spotToSpot, usdPerHour);
   if (replacements === undefined) return undefined;
   const command: Command = {
@@ -174,6 +175,7 @@ async function trade(candidates: readonly Candidate[], input: MethodInput): Prom
     plan,
     replacements,
     ...(lostUsdPerHour > 0 && { lostUsdPerHour }),
+    ...(preferencesUsdPerHour > 0 && { preferencesUsdPerHour }),
   };
   const leastSavings = Math.max(LEAST_SAVINGS, zoneShare(candidates, replacements, input));
   if (savingsOf(command) - addedRiskOf(command) < leastSavings * costOf(candidates)) return undefined;

@@ -48,7 +48,7 @@ interface Context {
   readonly showsPrices?: boolean | undefined;
 }
 
-type Move = Pick<Command, 'candidates' | 'replacements' | 'lostUsdPerHour' | 'plan'>;
+type Move = Pick<Command, 'candidates' | 'replacements' | 'lostUsdPerHour' | 'preferencesUsdPerHour' | 'plan'>;
 
 /** Returns the move with its worth, or the reason why it does not pay. */
 export function withWorth<M extends Move>(

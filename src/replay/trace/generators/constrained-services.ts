@@ -74,6 +74,21 @@ export const onePerNode = servicesWith({
   shape: () => ({ isAlone: true }),
 });
 
+/** Spread is a preference: over hosts for three of four services, over zones for the rest. */
+export const softSpread = servicesWith({
+  podsOfService: 6,
+  cpuMilli: [100, 250, 500, 1000],
+  gibPerCore: [1, 4],
+  least: 2,
+  rolloutsPerWeek: 7,
+  shape: (random) => ({
+    spread: random.weighted<'host' | 'zone-soft'>([
+      ['host', 3],
+      ['zone-soft', 1],
+    ]),
+  }),
+});
+
 export const largePods = servicesWith({
   podsOfService: 3,
   cpuMilli: [5000, 7000, 9000, 12000],

@@ -3,7 +3,7 @@ import { formatDuration } from '#api/values';
 import { timestamp } from '#lib';
 import type { Trace } from '../trace.ts';
 import { batch, ciBursts } from './batch.ts';
-import { largePods, onePerNode, rollingUpdates, slowStart, zonalState } from './constrained-services.ts';
+import { largePods, onePerNode, rollingUpdates, slowStart, softSpread, zonalState } from './constrained-services.ts';
 import { gpuInference, machineLearning } from './machine-learning.ts';
 import { mergeStreams } from './merge.ts';
 import { daemonSet } from './objects.ts';
@@ -50,6 +50,7 @@ export const GENERATORS = {
     'services with frequent rollouts and PodDisruptionBudgets, a third of them closed',
   ],
   'one-per-node': [onePerNode, 'services with anti-affinity between all pods'],
+  'soft-spread': [softSpread, 'services that prefer to be spread over hosts or zones'],
   'large-pods': [largePods, 'services with pods of 5 to 12 CPUs'],
   'zonal-state': [zonalState, 'StatefulSets with volumes, which are scaled with the day'],
   'gpu-inference': [gpuInference, 'inference with one GPU per pod, which follows the day'],

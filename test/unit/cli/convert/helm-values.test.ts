@@ -172,7 +172,7 @@ controller: { metrics: { port: 8000 } }
     expect(convertValues(document.contents as unknown as YAMLMap, notes.on('v.yaml'))).toBe(false);
     expect(notes.all.map(noteText)).toEqual([
       'lost: v.yaml: tolerationz: the chart does not use this value; did you mean tolerations?',
-      'lost: v.yaml: settings.preferencePolicy: the chart rejects "respect"; it must be one of Respect, Ignore',
+      'lost: v.yaml: settings.preferencePolicy: the chart rejects "respect"; it must be one of Priced, Respect, Ignore',
       'lost: v.yaml: settings.extra: the chart does not use this value',
       'lost: v.yaml: controller: the chart needs a map here, not "text"; the value is unchanged',
     ]);

@@ -362,7 +362,7 @@ describe('provisioning', () => {
 
   it('warns once about preferences that can prevent consolidation', async () => {
     world.nodePool('default', { limits: { cpu: '1' } });
-    world.start();
+    world.start(['--preference-policy=Respect']);
     await world.pass(2);
     const [pod] = world.pending(1);
     const labelSelector = { matchLabels: { app: 'web' } };

@@ -83,6 +83,17 @@ describe('a generated kind', () => {
     }
   });
 
+  it('has only preferences in soft-spread', () => {
+    const specs = appliesOf('soft-spread', 'Deployment').map(({ apply }) =>
+      JSON.stringify(specOf(apply).template?.spec),
+    );
+    expect(specs.some((spec) => spec.includes('kubernetes.io/hostname'))).toBe(true);
+    for (const spec of specs) {
+      expect(spec).toContain('ScheduleAnyway');
+      expect(spec).not.toContain('DoNotSchedule');
+    }
+  });
+
   it('has pods of at least five CPUs in large-pods', () => {
     for (const each of appliesOf('large-pods', 'Deployment')) expect(cpusOf(each)).toBeGreaterThanOrEqual(5);
   });
