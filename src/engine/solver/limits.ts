@@ -66,6 +66,24 @@ class Budget {
       : launchAmount(type, this.#launchesOf(pool, shape, this.ceiling)(type).largest, name);
   }
 
+  /** Returns the largest amount of a launch under the requirements of a shape, of any type. */
+  largestOn(pool: CompiledPool, shape: Shape, name: string): number {
+    const id = `largest ${name} for ${pool.claimExtras.chargesUsdPerHour ?? 0} ${this.#counting}`;
+    return shape.computeOnce(id, () => this.#largestAmong(pool, shape, pool.catalogue.types, name));
+  }
+
+  #largestAmong(pool: CompiledPool, shape: Shape, types: readonly InstanceType[], name: string): number {
+    return types.reduce((most, type) => Math.max(most, this.amountOn(pool, shape, type, name)), 0);
+  }
+
+  /** Returns the largest amount of a claim. */
+  amountOf(pool: CompiledPool, choice: Choice, name: string): number {
+    const { shape } = choice;
+    if (this.isUniform(shape.requirements)) return name === NODES ? 1 : choice.largest(name);
+    const id = `${name} for ${this.#counting}`;
+    return choice.computeOnce(id, () => this.#largestAmong(pool, shape, choice.types, name));
+  }
+
   /** Reports for each offering of a type if it has room. Undefined if the type decides alone. */
   roomByOffering(pool: CompiledPool, shape: Shape, type: InstanceType): ReadonlyMap<Offering, boolean> | undefined {
     if (this.ceiling === undefined) return undefined;
@@ -243,7 +261,11 @@ export class PoolLimits {
     const limited = budgets.flatMap((budget) => {
       const isUniform = budget.isUniform(shape.requirements);
       return Object.entries(budget.remaining)
-        .filter(([name, rest]) => !isUniform || (name !== NODES && catalogue.largestCapacity(name) > rest))
+        .filter(([name, rest]) =>
+          isUniform
+            ? name !== NODES && catalogue.largestCapacity(name) > rest
+            : budget.largestOn(this.#pool, shape, name) > rest,
+        )
         .map(([name, rest]) => ({ budget, name, rest, isUniform }));
     });
     if (limited.length === 0) return rows;
@@ -353,17 +375,7 @@ export class PoolLimits {
 
   /** Subtracts the worst case of a new claim: one node, and the largest amount among its types for each resource. */
   spend(choice: Choice): void {
-    const { shape } = choice;
-    for (const budget of this.#budgets) {
-      const isUniform = budget.isUniform(shape.requirements);
-      budget.spend((name) =>
-        isUniform
-          ? name === NODES
-            ? 1
-            : choice.largest(name)
-          : Math.max(0, ...choice.types.map((type) => budget.amountOn(this.#pool, shape, type, name))),
-      );
-    }
+    for (const budget of this.#budgets) budget.spend((name) => budget.amountOf(this.#pool, choice, name));
   }
 }
 

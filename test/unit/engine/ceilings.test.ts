@@ -318,6 +318,22 @@ describe('a random ceiling', () => {
     return { ...base, ceilings };
   }
 
+  it('changes no plan with compatible packing if it has room for all launches', () => {
+    const decisions = ({ claims, refusals }: Plan) => ({
+      claims: claims.map(({ pods, requirements, instanceTypes }) => ({ pods, requirements, instanceTypes })),
+      refused: [...refusals.keys()],
+    });
+    for (let seed = 1; seed <= 40; seed++) {
+      const { ceilings = [], ...free } = drawn(seed);
+      const wide = ceilings.map((each) => ({
+        ...each,
+        limits: Object.fromEntries(Object.keys(each.limits).map((name) => [name, Number.MAX_SAFE_INTEGER])),
+      }));
+      const options = { ...OPTIONS, packing: 'compatible' as const };
+      expect(decisions(solve({ ...free, ceilings: wide }, options))).toEqual(decisions(solve(free, options)));
+    }
+  });
+
   it.each(PACKINGS)('is never exceeded by a plan of several NodePools with %s packing', (packing) => {
     let refused = 0;
     for (let seed = 1; seed <= 150; seed++) {

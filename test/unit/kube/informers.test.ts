@@ -237,6 +237,18 @@ describe('an informer', () => {
     expect(lines.some(({ message }) => message === 'listing again')).toBe(true);
   });
 
+  it('waits for an add-on that is served and must be readable, and not for one that is not served', async () => {
+    server.script(
+      status(403, 'Forbidden', 'widgets is forbidden'),
+      status(404, 'NotFound', 'the server could not find the requested resource'),
+    );
+    informers.store(WIDGET, {}, { isAddOn: true, optional: false });
+    await sleep(5);
+    expect(informers.unsynced()).toHaveLength(1);
+    await informers.synced();
+    expect(server.seen.length).toBeGreaterThan(1);
+  });
+
   it('does not wait for an optional kind that is not served', async () => {
     server.script(status(404, 'NotFound', 'the server could not find the requested resource'));
     const store = informers.store(WIDGET, {}, { optional: true });
