@@ -19,6 +19,7 @@ import {
 
 const CRDS = [
   'capacitybuffers.autoscaling.x-k8s.io',
+  'capacityquotas.autoscaling.x-k8s.io',
   'ec2nodeclasses.karpenter.k8s.aws',
   'nodeclaims.karpenter.sh',
   'nodeoverlays.karpenter.sh',
