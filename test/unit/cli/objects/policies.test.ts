@@ -25,6 +25,7 @@ describe('a NodePolicy', () => {
     ['an unknown mode', { mode: 'Dry' }, ['spec.mode']],
     ['an hour after 23', { windows: { allowed: [{ start: '24:00' }] } }, ['spec.windows.allowed[0].start']],
     ['a share of the price above 100 %', { zones: { balance: '101%' } }, ['spec.zones.balance']],
+    ['a worth of preferences without a unit', { preferences: { worth: '0.1' } }, ['spec.preferences.worth']],
     ['no window', { windows: { allowed: [] } }, ['spec.windows.allowed']],
   ])('is rejected with %s', (_, spec, fields) => {
     expect(causes(spec)).toEqual(fields);
@@ -40,7 +41,7 @@ describe('a NodePolicy', () => {
   });
 
   it('is admitted as in the example', () => {
-    const manifests = readManifests(['examples/features/nodepolicy.yaml']);
+    const manifests = readManifests(['examples/features/nodepolicy.yaml', 'examples/features/preferences.yaml']);
     for (const { object } of manifests) {
       expect(reviewOf(object)).toEqual({ causes: [], unknown: [] });
       expect(nodePolicyErrors(object as NodePolicy)).toEqual([]);
