@@ -59,6 +59,12 @@ export const PLACEMENT_GROUP_PARTITION_LABEL = aws('placement-group-partition');
 
 export const DO_NOT_DISRUPT_ANNOTATION = core('do-not-disrupt');
 /** Boot ID of the node of a NodeClaim before its reboot. */
+/** Set by users on pods: `true` or the maximum time to wait for a new pod before the eviction of the only ready one. */
+export const SURGE_ANNOTATION = 'karpenter-ts.sh/surge';
+/** Time at which the operator restarted a Deployment. */
+export const SURGE_STARTED_ANNOTATION = 'karpenter-ts.sh/surge-started';
+/** Annotation of pod templates that `kubectl rollout restart` writes. */
+export const RESTARTED_AT_ANNOTATION = 'kubectl.kubernetes.io/restartedAt';
 /** Record of the replacement of the drifted nodes of a NodePool in stages. */
 export const ROLLOUT_ANNOTATION = 'karpenter-ts.sh/rollout';
 export const REBOOT_BOOT_ID_ANNOTATION = 'karpenter-ts.sh/reboot-boot-id';

@@ -1,6 +1,6 @@
 /** Pods of a cluster that need a node. */
 
-import type { Pod } from '#api/objects';
+import { type Pod, uidOf } from '#api/objects';
 import { podsOfLeavingNodes } from '#engine/disruption';
 import { podKey, type StateNode } from '#engine/model';
 import { type ClusterState, type OverdueClaim, PODS_BY_NODE, untriedReplicas } from '#state';
@@ -52,7 +52,10 @@ export function workloadOf(
     nodes,
     overdue,
     pending: withoutPodsOfOverdueClaims(cluster, podsToPlace(cluster)),
-    leaving: withoutPodsOfOverdueClaims(cluster, podsOfLeavingNodes(nodes, podDisruptionBudgets.list(), nowMs)),
+    leaving: withoutPodsOfOverdueClaims(
+      cluster,
+      podsOfLeavingNodes(nodes, podDisruptionBudgets.list(), nowMs).filter((pod) => !cluster.surged.has(uidOf(pod))),
+    ),
     virtual: withoutPodsOfOverdueClaims(cluster, virtual),
   };
 }

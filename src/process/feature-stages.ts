@@ -21,6 +21,7 @@ export const OFF = {
   steering: 'false',
   podDeletionCost: 'false',
   podNomination: 'false',
+  podSurge: 'false',
   evictionPrice: '0',
   nodeHourlyFee: '0',
   spotRisk: '0',

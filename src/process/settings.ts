@@ -107,6 +107,11 @@ export const OPTIONS = {
     false,
     'Let scale-downs delete pods on marked nodes first (steering); requires the right to patch pods',
   ),
+  podSurge: toggle(
+    'pod-surge',
+    false,
+    'Restart Deployments before the eviction of their only ready pod if the pod has the annotation karpenter-ts.sh/surge; requires the right to patch deployments',
+  ),
   podNomination: toggle(
     'pod-nomination',
     false,

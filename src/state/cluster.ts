@@ -117,6 +117,8 @@ export class ClusterState {
   /** Kinds of the interruptions by AWS for which NodeClaims were deleted, by name of the NodeClaim. */
   readonly interruptions = new LRUCache<string, string>({ max: MOST_REASONS });
   /** Undefined if dynamic resources are ignored. */
+  /** UIDs of pods on leaving nodes whose Deployment has been restarted. Pending pods replace them. */
+  readonly surged = new LRUCache<string, true>({ max: MOST_REASONS });
   readonly devices: DeviceStores | undefined;
   /** Names of the NodeClaims that the last decisions chose for pods with resource claims, by UID of the pod. */
   readonly nominatedClaims = new LRUCache<string, string>({ max: MOST_NOMINATED });

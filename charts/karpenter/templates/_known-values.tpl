@@ -107,6 +107,7 @@ settings:
   podDeletionCost: true
   mode: true
   podNomination: true
+  podSurge: true
   costHistory: true
   metrics: true
   featureGates:

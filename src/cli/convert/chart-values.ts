@@ -178,6 +178,13 @@ export const KNOWN_VALUES = `
       false,
       ""
     ],
+    "podSurge": [
+      "true",
+      "false",
+      true,
+      false,
+      ""
+    ],
     "costHistory": true,
     "metrics": [
       "budget",

@@ -24,6 +24,7 @@ import { PODS_DRAINED, PODS_EVICTION_REQUESTS } from '#observe/metrics';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import { currentObject } from '../current-object.ts';
 import type { Deps } from '../deps.ts';
+import { Surges } from './surges.ts';
 
 const RANGE = { min: 100, max: 5_000 };
 const FORCED = 'Forceful Termination';
@@ -126,6 +127,7 @@ export class EvictionQueue implements KeyedWorker {
   readonly rateLimit: RateLimit;
   readonly #deps: Deps;
   readonly #evictions: Evictions;
+  readonly #surges: Surges;
   readonly #requests: Counter<'code'>;
   readonly #drained: Counter<'reason'>;
 
@@ -133,6 +135,7 @@ export class EvictionQueue implements KeyedWorker {
     const { metrics, settings } = deps;
     this.#deps = deps;
     this.#evictions = evictions;
+    this.#surges = new Surges(deps);
     this.#requests = metrics.counter(PODS_EVICTION_REQUESTS);
     this.#drained = metrics.counter(PODS_DRAINED);
     this.concurrency = concurrency(settings, RANGE);
@@ -172,6 +175,8 @@ export class EvictionQueue implements KeyedWorker {
     const current = await currentObject(this.#deps, POD, eviction);
     if (current?.metadata.uid !== eviction.uid || !isActive(current)) return settled;
     if (!isEvictable(current, nowMs)) throw new Requeue(`pod ${podKey(pod)} does not want to be disrupted`);
+    // the drain adds the pod again
+    if (await this.#surges.holds(current, context.log)) return settled;
     return this.#evict(pod, eviction);
   }
 

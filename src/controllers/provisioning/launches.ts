@@ -386,7 +386,9 @@ export class Launches {
 /** Pods that need a place on a node: pending pods, pods of leaving nodes, and virtual pods. */
 export function podsWithoutNode({ cluster, clock }: Pick<Deps, 'cluster' | 'clock'>): readonly Pod[] {
   const budgets = cluster.stores.podDisruptionBudgets.list();
-  const leaving = podsOfLeavingNodes(cluster.nodes(), budgets, clock.now());
+  const leaving = podsOfLeavingNodes(cluster.nodes(), budgets, clock.now()).filter(
+    (pod) => !cluster.surged.has(uidOf(pod)),
+  );
   return [...pendingPods(cluster), ...leaving, ...cluster.virtualPods.list()];
 }
 

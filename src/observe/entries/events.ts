@@ -100,4 +100,6 @@ export {
   NOT_BOUND,
   NOT_BOUND_OF_NODEPOOL,
   POD_HELD,
+  SURGE_ENDED,
+  SURGE_STARTED,
 } from '../events/pods.ts';

@@ -25,6 +25,27 @@ export const NOMINATED = event({
   message: (places: readonly string[]) => `Pod should schedule on: ${places.join(', ')}`,
 });
 
+export const SURGE_STARTED = event({
+  reason: 'SurgeStarted',
+  type: 'Normal',
+  about: ['Pod'],
+  meaning: 'The Deployment of the pod is restarted, so that a new pod is ready before this pod is evicted.',
+  key: 'uid of the pod',
+  windowMs: 2 * MINUTE,
+  message: (deployment: string, until: string) =>
+    `Restarted Deployment ${deployment}; the eviction waits for a new ready pod until ${until}`,
+});
+
+export const SURGE_ENDED = event({
+  reason: 'SurgeEnded',
+  type: 'Warning',
+  about: ['Pod'],
+  meaning: 'The pod is evicted although it requests a new ready pod first. The message has the reason.',
+  key: 'uid of the pod and the reason',
+  windowMs: 10 * MINUTE,
+  message: (text: string) => `Evicting the pod without a new ready pod: ${text}`,
+});
+
 export const POD_HELD = event({
   reason: 'PodHeld',
   type: 'Warning',

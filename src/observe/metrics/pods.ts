@@ -10,6 +10,12 @@ export const PODS_DISRUPTION_INITIATED = counter({
   labels: DISRUPTED_LABELS,
 });
 
+export const PODS_SURGES = counter({
+  name: 'karpenter_pods_surges_total',
+  help: 'Restarts of Deployments before the eviction of their only ready pod, and evictions without a new ready pod, by outcome',
+  labels: ['outcome'],
+});
+
 export const PODS_STATE = gauge({
   name: 'karpenter_pods_state',
   help: 'Pods, 1 each',

@@ -19,7 +19,13 @@ const ENOUGH_MS = 30_000;
 /** For the permissions of default settings, resource claims, deletion costs and nominations. */
 const SCENARIO_VALUES: Values = {
   ...VALUES,
-  settings: { ...(VALUES.settings as Values), enableDRA: true, podDeletionCost: true, podNomination: true },
+  settings: {
+    ...(VALUES.settings as Values),
+    enableDRA: true,
+    podDeletionCost: true,
+    podNomination: true,
+    podSurge: true,
+  },
 };
 
 export const realStage: Stage = {

@@ -124,6 +124,7 @@ describe('a value of charts/karpenter', () => {
     ['settings.consolidation', 'thorough'],
     ['settings.podDeletionCost', false],
     ['settings.podNomination', false],
+    ['settings.podSurge', false],
     ['settings.metrics', 'budget'],
     ['dashboards.enabled', false],
     ['prometheusRule.enabled', false],

@@ -29,6 +29,7 @@ const VALUES = [
   'priceBook.content.reservedInstances[0].count=2',
   'settings.podDeletionCost=true',
   'settings.podNomination=true',
+  'settings.podSurge=true',
   'controller.resources.requests.cpu=1',
   'controller.resources.limits.memory=1Gi',
 ];

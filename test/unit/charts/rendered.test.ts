@@ -182,6 +182,7 @@ describe('the rendered chart', () => {
       batchMaxMs: 10_000,
       podDeletionCost: true,
       podNomination: true,
+      podSurge: true,
     });
   });
 
@@ -193,6 +194,8 @@ describe('the rendered chart', () => {
     ['', 'pods', ['delete', 'get', 'list', 'patch', 'watch']],
     // only with settings.podNomination
     ['', 'pods/status', ['patch']],
+    // patch only with settings.podSurge
+    ['apps', 'deployments', ['get', 'list', 'patch', 'watch']],
     ['', 'nodes', ['delete', 'get', 'list', 'patch', 'update', 'watch']],
     ['policy', 'poddisruptionbudgets', ['get', 'list', 'watch']],
   ])('allows the controller to use %s %s: %p', (group, resource, verbs) => {
