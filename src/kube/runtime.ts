@@ -246,7 +246,8 @@ function report(error: unknown, failures: number, { log, signal }: ReconcileCont
     return 'error';
   }
   log.debug('requeued', { error });
-  const isReported = failures >= MANY_CONFLICTS && Number.isInteger(Math.log2(failures)) && isAboutConflict(error);
+  const isReported =
+    failures >= MANY_CONFLICTS && Number.isInteger(Math.log2(failures)) && causesOf(error).some(isConflict);
   if (isReported) log.error('repeated write conflicts, retrying', { failures, error });
   return 'requeue';
 }
@@ -271,9 +272,6 @@ function isUnserved(error: unknown): boolean {
       (cause instanceof ApiError && (cause.status >= 500 || [401, 403, 409, 429].includes(cause.status))),
   );
 }
-
-/** Returns true if any cause of a failure is a write conflict with another client. */
-const isAboutConflict = (error: unknown): boolean => causesOf(error).some(isConflict);
 
 /** Returns the error, its causes, and the members of AggregateErrors. */
 function causesOf(error: unknown): readonly unknown[] {

@@ -93,7 +93,7 @@ function lightSpec(spec: PodSpec): PodSpec {
     ...picked(spec, POD_SPEC),
     containers: containers.map(lightContainer),
     ...(initContainers === undefined ? {} : { initContainers: initContainers.map(lightContainer) }),
-    ...(volumes === undefined ? {} : { volumes: volumes.map(lightVolume) }),
+    ...(volumes === undefined ? {} : { volumes: volumes.map((volume): PodVolume => picked(volume, VOLUME_FIELDS)) }),
   };
 }
 
@@ -117,7 +117,6 @@ const CONDITION_FIELDS = fieldsOf<Condition>(CONDITION);
 const STATUS_FIELDS = fieldsOf<ContainerStatus>(CONTAINER_STATUS);
 
 const lightContainer = (container: Container): Container => picked(container, CONTAINER_FIELDS);
-const lightVolume = (volume: PodVolume): PodVolume => picked(volume, VOLUME_FIELDS);
 
 /** Returns a container's status. Drops requests that match the spec, which kubelets report for all containers. */
 function lightContainerStatus(status: ContainerStatus, containers: readonly Container[]): ContainerStatus {

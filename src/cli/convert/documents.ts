@@ -136,7 +136,7 @@ function yamlDocuments(text: string, name: string): readonly SourceDocument[] {
   return (Array.isArray(documents) ? documents : []).map((document, index) => {
     const [error] = document.errors;
     if (error !== undefined) throw invalid(error, text, name);
-    guardParser(name, () => checkDocument(document, name));
+    guardParser(name, () => new Measurement(name).sizeOf(document.contents, 0));
     const end = index === documents.length - 1 ? text.length : document.range[2];
     const original = text.slice(start, end);
     start = end;
@@ -240,10 +240,6 @@ function checkDepth(value: unknown, where: string): void {
 }
 
 /** @throws InputError if the document is too deep, contains itself, or its aliases expand beyond the limit */
-function checkDocument(document: Document, where: string): void {
-  new Measurement(where).sizeOf(document.contents, 0);
-}
-
 class Measurement {
   readonly #where: string;
   readonly #sizes = new Map<unknown, number>();

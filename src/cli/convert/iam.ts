@@ -52,13 +52,12 @@ function policiesText(policies: readonly NamedPolicy[], isSingle: boolean): stri
 }
 
 /** Returns a file name without the `$` of placeholders. */
-const fileName = (name: string): string => `${name.replace(/[^\w.-]/g, '')}.json`;
 
 function writePolicies(folder: string, policies: readonly NamedPolicy[]): void {
   try {
     mkdirSync(folder, { recursive: true });
     for (const { name, document } of policies)
-      writeFileSync(join(folder, fileName(name)), `${JSON.stringify(document, null, 2)}\n`);
+      writeFileSync(join(folder, `${name.replace(/[^\w.-]/g, '')}.json`), `${JSON.stringify(document, null, 2)}\n`);
   } catch (error) {
     throw new InputError(folder, `cannot be written: ${messageOf(error)}`, { cause: error });
   }
@@ -175,7 +174,7 @@ const FORMS =
 
 /** @throws InputError if the input contains no policy, or a policy that IAM would reject */
 function policyStatements(source: SourceDocument): readonly SourceStatement[] {
-  const value = resolveFunctions(plain(source.document));
+  const value = resolveFunctions(plainNode(source.document.contents, source.document));
   const found = documentsIn(value, source.where);
   if (found.length === 0) throw new InputError(source.where, FORMS);
   return found.flatMap(({ document, where }) => statementsIn(parseText(document, where), where));
@@ -225,8 +224,6 @@ function parseText(document: unknown, where: string): unknown {
 }
 
 /** Converts a document to plain data. Converts short-form CloudFormation functions to `${…}` in text. */
-const plain = (document: YamlDocument): unknown => plainNode(document.contents, document);
-
 function plainNode(node: unknown, document: YamlDocument): unknown {
   if (isAlias(node)) return plainNode(node.resolve(document), document);
   if (isMap(node))

@@ -120,7 +120,7 @@ const CURRENT_KINDS: ReadonlyMap<string, OldKind> = new Map<string, OldKind>([
       kind: 'NodeClaim',
       age: 0,
       convert: convertedKubelet,
-      convertMixed: convertMixedNodeClaim,
+      convertMixed: (edit) => convertBetaNodeClaim(edit, { isPatch: true }),
       reference: CLAIM_REFERENCE,
     },
   ],
@@ -338,11 +338,6 @@ function convertBetaNodeClaim(edit: ObjectEdit, { isPatch }: PoolOptions): PoolP
   edit.note('assumed', ['spec', 'expireAfter'], text);
   edit.note('assumed', [], CREATED);
   return parts;
-}
-
-/** Converts fields of v1beta1 in a NodeClaim of v1. */
-function convertMixedNodeClaim(edit: ObjectEdit): PoolParts {
-  return convertBetaNodeClaim(edit, { isPatch: true });
 }
 
 /** Explains the current counterpart of each key in the settings ConfigMap of releases before 0.33. */

@@ -6,8 +6,6 @@ export type Variables = ReadonlyMap<string, string>;
 /** `{{ NAME }}`, `{{ .Values.name }}` and `${NAME}`. Other expressions of templates have to be rendered. */
 const PLACEHOLDER = /\{\{-? {0,9}\.?(\w+(?:\.\w+){0,9}) {0,9}-?\}\}|\$\{(\w+)\}/g;
 
-const nameIn = (match: RegExpMatchArray): string => match[1] ?? match[2] ?? '';
-
 /** Replaces placeholders whose name, or the part of the name after the last dot, has a value. */
 export const substituted = (text: string, variables: Variables): string =>
   variables.size === 0
@@ -17,14 +15,11 @@ export const substituted = (text: string, variables: Variables): string =>
         return variables.get(name) ?? variables.get(name.split('.').at(-1) ?? '') ?? all;
       });
 
-/** Returns the names of the placeholders in a text. */
-const placeholdersIn = (text: string): readonly string[] => [...new Set([...text.matchAll(PLACEHOLDER)].map(nameIn))];
-
 /** Returns the remedy for a template: the options that set its placeholders. */
 export function templateRemedy(text: string): string {
-  const names = placeholdersIn(text);
-  if (names.length === 0) return 'render it and convert the result';
-  return `set its placeholders with ${names.map((name) => `--set ${name}=VALUE`).join(' ')}, or render it and convert the result`;
+  const names = new Set([...text.matchAll(PLACEHOLDER)].map(([, braces, dollar]) => braces ?? dollar ?? ''));
+  if (names.size === 0) return 'render it and convert the result';
+  return `set its placeholders with ${[...names].map((name) => `--set ${name}=VALUE`).join(' ')}, or render it and convert the result`;
 }
 
 function parseVariable(text: string, before: Variables = new Map()): Variables {

@@ -8,7 +8,6 @@ import {
   type Decision,
   type DisruptionReason,
   decisionOf,
-  type Method,
   type MethodReview,
   type MoveWorth,
   roundWorth,
@@ -70,7 +69,6 @@ export interface DisruptionAnswer {
 }
 
 /** Returns the name of a method: `multi-node-consolidation`. */
-const methodName = ({ name }: Method): string => name.replaceAll(' ', '-');
 
 function replacementOf(claim: PlannedClaim): SimulatedReplacement {
   const { nodePool, pods, instanceTypes, requirements, cheapest, usdPerHour: cheapestPrice } = claim;
@@ -97,7 +95,7 @@ const commandOf = (command: Command): SimulatedCommand => ({
 });
 
 const resultOf = ({ method, result }: MethodReview): MethodResult => ({
-  method: methodName(method),
+  method: method.name.replaceAll(' ', '-'),
   reason: method.reason,
   commands: result.commands.map(commandOf),
 });

@@ -12,10 +12,6 @@ interface Life {
   isDisrupted: boolean;
 }
 
-const isOver = (pod: Pod): boolean => phaseOf(pod) === 'Succeeded' || phaseOf(pod) === 'Failed';
-/** Pods of DaemonSets are not counted, because they start and end with their node. */
-const isCounted = (pod: Pod): boolean => !isOwnedByDaemonSet(pod);
-
 export class PodLives {
   readonly #lives = new Map<string, Life>();
   /** Waiting times of all bound pods, in milliseconds. */
@@ -25,7 +21,8 @@ export class PodLives {
 
   /** Records the state of a pod at a moment of the replay's time. */
   changed(pod: Pod, nowMs: number): void {
-    if (!isCounted(pod)) return;
+    // pods of DaemonSets start and end with their node
+    if (isOwnedByDaemonSet(pod)) return;
     const uid = pod.metadata.uid ?? '';
     const life = this.#lives.get(uid) ?? this.#born(uid, nowMs);
     if (!life.isBound && pod.spec.nodeName) {
@@ -37,7 +34,7 @@ export class PodLives {
       life.isDisrupted = true;
       this.#evictions += 1;
     }
-    if (isOver(pod)) this.gone(pod);
+    if (['Succeeded', 'Failed'].includes(phaseOf(pod) ?? '')) this.gone(pod);
   }
 
   gone(pod: Pod): void {

@@ -29,7 +29,7 @@ const likeness = (group: NodeGroup): string => {
   const requirements = [...group.requirements.values()].map((one) => JSON.stringify(one)).sort();
   const { labels, taints, startupTaints, weight, disruption, expireAfter } = group;
   return JSON.stringify([
-    sortEntries(labels),
+    Object.entries(labels).sort(),
     taints,
     startupTaints,
     weight,
@@ -39,8 +39,6 @@ const likeness = (group: NodeGroup): string => {
     nodeClass,
   ]);
 };
-
-const sortEntries = (map: Readonly<Record<string, string>>): unknown => Object.entries(map).sort();
 
 /** @param role role of the nodes if the input contains none */
 export function nodePoolsOf(groups: readonly NodeGroup[], { role }: { readonly role?: string } = {}): Converted {

@@ -185,7 +185,6 @@ const FORMER_ACTIONS: Readonly<Record<string, string>> = {
 const isOfToday = (action: string): boolean => ACTIONS_OF_TODAY.some((today) => coversAction(action, today));
 const isFormer = (action: string): boolean =>
   Object.keys(FORMER_ACTIONS).some((former) => former.toLowerCase() === action.toLowerCase());
-const isKarpenters = (action: string): boolean => isOfToday(action) || isFormer(action);
 
 export interface OwnStatement extends SourceStatement {
   /** Reason for keeping this statement. */
@@ -204,7 +203,7 @@ export function ownPart({ statement, where }: SourceStatement): OwnStatement | u
       statement,
       'a NotAction statement allows all other actions, so the actions for the controller cannot be determined',
     );
-  const own = actionsOf(statement).filter((action) => !isKarpenters(action));
+  const own = actionsOf(statement).filter((action) => !isOfToday(action) && !isFormer(action));
   const resources = parametersOfOwn(statement);
   if (own.length === actionsOf(statement).length) return kept(statement, 'Karpenter never used these actions');
   if (own.length > 0) return kept({ ...statement, Action: own }, `Karpenter never used ${own.join(', ')}`);

@@ -1,5 +1,6 @@
 /** Checks nodes: the controllers that created them, and their labels and taints of earlier versions. */
 import type { KubeObject, Node } from '#api/objects';
+import { LEGACY_TAINT } from '../../convert/renames.ts';
 import { counted, inShort } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
 import { type Item, itemsIn } from '../items.ts';
@@ -7,7 +8,6 @@ import { groupsOf, originOf } from '../origins.ts';
 import { namesOf } from './objects.ts';
 
 const { itemsOf, ok, todo } = itemsIn('nodes');
-export const LEGACY_TAINT = 'karpenter.sh/legacy';
 /** Taint of beta versions. */
 const DISRUPTION_TAINT = 'karpenter.sh/disruption';
 

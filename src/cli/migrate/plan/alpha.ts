@@ -1,8 +1,8 @@
 /** Plans the steps from Provisioners to NodePools. Only version 0.32 supports both. */
 
+import { LEGACY_TAINT } from '../../convert/renames.ts';
 import { shellQuoted } from '../../render/shell.ts';
 import { counted } from '../../render/table.ts';
-import { LEGACY_TAINT } from '../checks/nodes.ts';
 import type { Found } from './found.ts';
 import type { MigrationStep } from './step.ts';
 

@@ -93,7 +93,7 @@ function ebsInfo(family: Family, size: string): EbsInfo {
   const units = comparableSize(family, size);
   const older = generationOf(family) <= 5 || /^([cmr]6g|x2g)/.test(family.name);
   const steps =
-    isNetworkBoosted(family) && units >= 32
+    family.bandwidth === '6in' && units >= 32
       ? [[Number.POSITIVE_INFINITY, 100_000] as const]
       : older
         ? EBS_OLDER
@@ -142,8 +142,6 @@ function attachments(family: Family, size: string): Pick<EbsInfo, 'MaximumEbsAtt
     (family.gpu ? (family.gpu.counts?.[size] ?? 1) : 0) + (family.neuron ? (family.neuron.counts[size] ?? 1) : 0);
   return { MaximumEbsAttachments: Math.max(3, SHARED.virtual - disks - devices), AttachmentLimitType: 'shared' };
 }
-
-const isNetworkBoosted = (family: Family): boolean => family.bandwidth === '6in';
 
 function networkInfo(family: Family, size: string): NetworkInfo {
   const [interfaces, addresses] = enisOf(family, size);

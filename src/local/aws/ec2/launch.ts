@@ -110,7 +110,10 @@ function addressesOf(
     vpcId: subnet.vpcId,
     privateIp,
     ...(ipv6Address === undefined ? {} : { ipv6Address }),
-    privateDnsName: privateDnsName(subnet.dns.hostnameType === 'resource-name' ? id : ipName(privateIp), region),
+    privateDnsName: privateDnsName(
+      subnet.dns.hostnameType === 'resource-name' ? id : `ip-${privateIp.replaceAll('.', '-')}`,
+      region,
+    ),
     ...(isPublic ? { publicIp: `52.${privateIp.split('.').slice(1).join('.')}` } : {}),
   };
 }
@@ -121,8 +124,6 @@ const ipv6Of = (address: string): string =>
     .split('.')
     .map((part) => Number(part).toString(16))
     .join(':')}:1`;
-
-const ipName = (address: string): string => `ip-${address.replaceAll('.', '-')}`;
 
 /** Returns the private DNS name. `us-east-1` has another domain for historical reasons. */
 const privateDnsName = (name: string, region: string): string =>

@@ -165,11 +165,11 @@ function buildTree(registry: Registry): Tree {
   return groups;
 }
 
-const versionsOf = (group: string, versions: Iterable<string>): Json[] =>
-  [...versions].map((version) => ({ groupVersion: groupVersion({ group, version }), version }));
-
 function apiGroup(name: string, versions: ReadonlyMap<string, unknown>): Json {
-  const listed = versionsOf(name, versions.keys());
+  const listed = [...versions.keys()].map((version) => ({
+    groupVersion: groupVersion({ group: name, version }),
+    version,
+  }));
   return { name, versions: listed, preferredVersion: listed[0] };
 }
 

@@ -5,7 +5,7 @@
 import { amountOf, quantityList } from '#engine/model';
 import { own, tryRun } from '#lib';
 import { at, type Json, list, record, text, timestamp } from '../json.ts';
-import { groupVersion, type Resource } from '../resources/registry.ts';
+import { groupVersion } from '../resources/registry.ts';
 import { methodNotAllowed, notFound, unknownPath } from '../status.ts';
 import type { Entry } from '../storage/entry.ts';
 import { type Call, send } from './call.ts';
@@ -25,8 +25,6 @@ const USED = { cpu: 0.3, memory: 0.6 } as const;
 const LEAST = { cpu: 5, memory: 32 * 2 ** 20 } as const;
 type Measured = keyof typeof USED;
 const MEASURED = Object.keys(USED) as readonly Measured[];
-/** Annotations of a pod with the use of each of its containers, as quantities. */
-const useAnnotation = (resource: Measured): string => `local.karpenter-ts.sh/${resource}-use`;
 
 export const isMetricsApi = (group: string, version: string): boolean =>
   group === GROUP.group && version === GROUP.version;
@@ -45,7 +43,7 @@ export function serveMetrics(
   const entries = call.core.store.list(resource.storage, namespace);
   if (name !== '') {
     const found = entries.find((entry) => entry.object.metadata.name === name && isMeasured(entry));
-    if (found === undefined) throw notFound(metricsOf(resource), name);
+    if (found === undefined) throw notFound({ ...resource, ...GROUP, kind: kindOf(resource.plural) }, name);
     return send(call, measure(found));
   }
   const { matches } = selection(call.query, resource, namespace);
@@ -54,7 +52,6 @@ export function serveMetrics(
 }
 
 const kindOf = (plural: string): string => (plural === 'pods' ? 'PodMetrics' : 'NodeMetrics');
-const metricsOf = (resource: Resource): Resource => ({ ...resource, ...GROUP, kind: kindOf(resource.plural) });
 
 const isRunning = ({ object }: Entry): boolean => at(object, 'status', 'phase') === 'Running';
 
@@ -63,7 +60,8 @@ function useOf(pod: Json, container: unknown): Record<Measured, number> {
   const requests = record(at(container, 'resources', 'requests'));
   const annotations = record(at(pod, 'metadata', 'annotations'));
   const amount = (resource: Measured): number => {
-    const given = own(annotations, useAnnotation(resource));
+    // a quantity for each container of the pod
+    const given = own(annotations, `local.karpenter-ts.sh/${resource}-use`);
     const stated = given === undefined ? undefined : tryRun(() => amountOf(resource, text(given)));
     if (stated !== undefined) return stated;
     return Math.max(LEAST[resource], amountOf(resource, text(own(requests, resource) ?? '0')) * USED[resource]);

@@ -17,13 +17,12 @@ import { noteManager, stampPhase } from './update.ts';
 /** Excludes vowels and ambiguous characters, as Kubernetes' own generator does. */
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 
-const suffix = ({ random }: Core): string =>
-  Array.from({ length: 5 }, () => ALPHABET[random.below(ALPHABET.length)]).join('');
-
 /** Returns the name of the object. Generates it from generateName if it is missing. */
-function nameOf(core: Core, { metadata }: ApiObject): string {
+function nameOf({ random }: Core, { metadata }: ApiObject): string {
   if (metadata.name) return metadata.name;
-  return metadata.generateName ? `${metadata.generateName.slice(0, 58)}${suffix(core)}` : '';
+  if (!metadata.generateName) return '';
+  const suffix = Array.from({ length: 5 }, () => ALPHABET[random.below(ALPHABET.length)]).join('');
+  return `${metadata.generateName.slice(0, 58)}${suffix}`;
 }
 
 /**

@@ -32,10 +32,6 @@ function placeIn(sorted: readonly string[], key: string): number {
   return low;
 }
 
-function insert(sorted: string[] | undefined, key: string): void {
-  sorted?.splice(placeIn(sorted, key), 0, key);
-}
-
 function withdraw(sorted: string[] | undefined, key: string): void {
   if (sorted === undefined) return;
   const place = placeIn(sorted, key);
@@ -108,8 +104,8 @@ export class ObjectStore {
     const metadata = { ...object.metadata, resourceVersion: String(revision) };
     const entry = new Entry(key, { ...object, metadata }, revision);
     collection.entries.set(key, entry);
-    if (!before) insert(collection.sortedKeys, key);
     if (before) this.#unlink(before);
+    else collection.sortedKeys?.splice(placeIn(collection.sortedKeys, key), 0, key);
     this.#link(storage, entry);
     this.#announce(storage, collection, { revision, type: before ? 'MODIFIED' : 'ADDED', entry, before });
     return entry;

@@ -5,10 +5,8 @@ import { AGE, type Column, column, NAME, orNone, wide } from '../resources/colum
 
 const statuses = (pod: ApiObject, field: string): readonly Json[] => records(at(pod, 'status', field));
 
-const isSidecar = (container: Json): boolean => container.restartPolicy === 'Always';
-
 function ready(pod: ApiObject): string {
-  const sidecars = records(at(pod, 'spec', 'initContainers')).filter(isSidecar);
+  const sidecars = records(at(pod, 'spec', 'initContainers')).filter(({ restartPolicy }) => restartPolicy === 'Always');
   const names = new Set(sidecars.map(({ name }) => name));
   const total = records(at(pod, 'spec', 'containers')).length + sidecars.length;
   const counted = [

@@ -40,7 +40,6 @@ const daemonPlace = (pod: Pod): string | undefined => {
 const placeOf = (uid: string, node: string): string => `${uid}/${node}`;
 
 const isLeaving = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
-const isSettled = (pod: Pod): boolean => isReady(pod) && !isLeaving(pod);
 
 export interface CoverageOptions {
   readonly set: DaemonSet;
@@ -156,7 +155,7 @@ export class Coverage {
       misplaced: counted.length - placed.length,
       ready: placed.filter(isReady).length,
       updated: placed.filter((pod) => this.#isUpdated(pod)).length,
-      unsettled: present.filter((pod) => !isSettled(pod)).length,
+      unsettled: present.filter((pod) => !isReady(pod) || isLeaving(pod)).length,
     };
   }
 

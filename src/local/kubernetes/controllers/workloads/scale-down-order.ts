@@ -45,9 +45,6 @@ function crowding(related: readonly Pod[]): Comparison {
   return highest(({ spec }) => pods.get(spec.nodeName) ?? 0);
 }
 
-const readySince = (pod: Pod): number => Date.parse(getCondition(pod, 'Ready')?.lastTransitionTime ?? '');
-const creationMsOf = ({ metadata }: Pod): number => Date.parse(metadata.creationTimestamp ?? '');
-
 /** Compares times, latest first. With `now`, compares the orders of magnitude of the ages, then UIDs. */
 const latest =
   (time: (pod: Pod) => number, now: number | undefined): Comparison =>
@@ -80,10 +77,10 @@ export function scaleDownOrder(pods: readonly Pod[], surroundings?: Surroundings
     lowest(({ status }) => Math.max(0, PHASES.indexOf(status?.phase))),
     lowest((pod) => (isReady(pod) ? 1 : 0)),
     ...(surroundings ? [lowest(deletionCost), crowding(surroundings.related)] : []),
-    latest((pod) => (isReady(pod) ? readySince(pod) : Number.NaN), now),
+    latest((pod) => Date.parse((isReady(pod) && getCondition(pod, 'Ready')?.lastTransitionTime) || ''), now),
     highest(({ status }) => mostRestarts(status?.containerStatuses)),
     highest(sidecarRestarts),
-    latest(creationMsOf, now),
+    latest(({ metadata }) => Date.parse(metadata.creationTimestamp ?? ''), now),
     // not a rule of kube-controller-manager; makes runs repeatable
     (a, b) => (a.metadata.name < b.metadata.name ? -1 : 1),
   ];
