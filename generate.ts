@@ -49,14 +49,15 @@ const crdYaml = (crd: CustomResourceDefinition): string =>
   stringify(crd, { lineWidth: 0, aliasDuplicateObjects: false });
 
 /** The CRD as a template, so that helm upgrades it; the one value adds annotations. */
-function crdTemplate(crd: CustomResourceDefinition): string {
+function crdTemplate(crd: CustomResourceDefinition, chartValue: string | undefined): string {
   const yaml = crdYaml(crd);
   if (yaml.includes('{{')) throw new Error(`Cannot write ${crd.metadata.name} as a template: it contains "{{"`);
   const name = `  name: ${crd.metadata.name}\n`;
-  return yaml.replace(
+  const annotated = yaml.replace(
     name,
     `${name}  {{- with .Values.additionalAnnotations }}\n  annotations:\n    {{- toYaml . | nindent 4 }}\n  {{- end }}\n`,
   );
+  return chartValue === undefined ? annotated : `{{- if .Values.${chartValue} }}\n${annotated}{{- end }}\n`;
 }
 
 const sourceText = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
@@ -170,9 +171,10 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     const { group, names, versions } = crd.spec;
     const file = `${group}_${names.plural}.yaml`;
     files.set(join(FOLDERS.crds, file), crdYaml(crd));
-    files.set(join(FOLDERS.chart, file), crdYaml(crd));
-    files.set(join(FOLDERS.crdChart, file), crdTemplate(crd));
     const [declaration, version] = [DECLARATIONS[index], versions[0]];
+    // helm installs all files of this folder
+    if (declaration?.chartValue === undefined) files.set(join(FOLDERS.chart, file), crdYaml(crd));
+    files.set(join(FOLDERS.crdChart, file), crdTemplate(crd, declaration?.chartValue));
     if (declaration && version) {
       const page = referencePage(declaration, version.schema.openAPIV3Schema);
       files.set(join(FOLDERS.reference, `${names.singular}.md`), page);

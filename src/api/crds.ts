@@ -8,6 +8,7 @@ import { NODE_CLAIM_DECLARATION } from './nodeclaim.ts';
 import { NODE_OVERLAY_DECLARATION } from './nodeoverlay.ts';
 import { NODE_POLICY_DECLARATION } from './nodepolicy.ts';
 import { NODE_POOL_DECLARATION } from './nodepool.ts';
+import { PROVISIONING_REQUEST_DECLARATION } from './provisioning-request.ts';
 import type { OpenApiSchema } from './schema/openapi.ts';
 import type { ResourceDeclaration } from './schema/resource.ts';
 
@@ -33,7 +34,9 @@ export interface CustomResourceDefinition {
 interface CustomResourceVersion {
   readonly name: string;
   readonly served: true;
-  readonly storage: true;
+  readonly storage: boolean;
+  readonly deprecated?: true;
+  readonly deprecationWarning?: string;
   readonly additionalPrinterColumns: readonly {
     readonly jsonPath: string;
     readonly name: string;
@@ -55,6 +58,7 @@ export const DECLARATIONS: readonly ResourceDeclaration[] = [
   NODE_POLICY_DECLARATION,
   CAPACITY_BUFFER_DECLARATION,
   CAPACITY_QUOTA_DECLARATION,
+  PROVISIONING_REQUEST_DECLARATION,
 ];
 
 /** Returns all definitions as plain JSON, ready to be created in a cluster. */
@@ -85,21 +89,34 @@ const definitionOf = (resource: ResourceDeclaration): CustomResourceDefinition =
     },
     scope: resource.scope,
     versions: [
-      {
-        name: resource.version,
-        served: true,
-        storage: true,
-        additionalPrinterColumns: resource.columns.map(({ name, type, jsonPath, priority }) => ({
-          jsonPath,
-          name,
-          ...defined({ priority }),
-          type,
-        })),
-        schema: { openAPIV3Schema: objectSchema(resource) },
-        subresources: { status: {}, ...defined({ scale: resource.scale }) },
-      },
+      versionOf(resource, { name: resource.version, storage: true }),
+      ...(resource.deprecatedVersions ?? []).map(({ name, warning: deprecationWarning }) =>
+        versionOf(resource, { name, storage: false, deprecated: true, deprecationWarning }),
+      ),
     ],
   },
+});
+
+const versionOf = (
+  resource: ResourceDeclaration,
+  {
+    name: version,
+    storage,
+    ...deprecation
+  }: Omit<CustomResourceVersion, 'served' | 'additionalPrinterColumns' | 'schema' | 'subresources'>,
+): CustomResourceVersion => ({
+  name: version,
+  served: true,
+  storage,
+  ...deprecation,
+  additionalPrinterColumns: resource.columns.map(({ name, type, jsonPath, priority }) => ({
+    jsonPath,
+    name,
+    ...defined({ priority }),
+    type,
+  })),
+  schema: { openAPIV3Schema: objectSchema(resource) },
+  subresources: { status: {}, ...defined({ scale: resource.scale }) },
 });
 
 const objectSchema = ({ description, spec, status, specMayBeAbsent }: ResourceDeclaration): OpenApiSchema =>

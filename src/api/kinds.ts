@@ -34,6 +34,7 @@ import type { NodeClaim } from './nodeclaim.ts';
 import type { NodeOverlay } from './nodeoverlay.ts';
 import type { NodePolicy } from './nodepolicy.ts';
 import type { NodePool } from './nodepool.ts';
+import type { ProvisioningRequest } from './provisioning-request.ts';
 
 export interface Kind<T extends KubeObject = KubeObject> {
   /** Empty for the core group. */
@@ -71,6 +72,11 @@ export const NODE_POLICY = cluster<NodePolicy>(KARPENTER_TS_GROUP, 'v1alpha1', '
 export const EC2_NODE_CLASS = cluster<EC2NodeClass>('karpenter.k8s.aws', 'v1', 'EC2NodeClass');
 export const CAPACITY_BUFFER = namespaced<CapacityBuffer>('autoscaling.x-k8s.io', 'v1beta1', 'CapacityBuffer');
 export const CAPACITY_QUOTA = cluster<CapacityQuota>('autoscaling.x-k8s.io', 'v1beta1', 'CapacityQuota');
+export const PROVISIONING_REQUEST = namespaced<ProvisioningRequest>(
+  'autoscaling.x-k8s.io',
+  'v1',
+  'ProvisioningRequest',
+);
 
 export const POD = namespaced<Pod>('', 'v1', 'Pod');
 export const NODE = cluster<Node>('', 'v1', 'Node');

@@ -94,6 +94,15 @@ export const NODE_HOURLY_FEE_ANNOTATION = core('node-hourly-fee');
 export const CAPACITY_BUFFER_FAKE_POD_ANNOTATION = core('capacity-buffer-fake-pod');
 export const CAPACITY_BUFFER_NAME_ANNOTATION = core('capacity-buffer-name');
 export const CAPACITY_BUFFER_NAMESPACE_ANNOTATION = core('capacity-buffer-namespace');
+/** Annotation of pods for which the ProvisioningRequest of their namespace with this name has provided capacity. */
+export const CONSUME_REQUEST_ANNOTATIONS = [
+  'autoscaling.x-k8s.io/consume-provisioning-request',
+  'cluster-autoscaler.kubernetes.io/consume-provisioning-request',
+] as const;
+/** Class of the ProvisioningRequest of a virtual pod. */
+export const REQUEST_CLASS_ANNOTATION = 'autoscaling.x-k8s.io/provisioning-class-name';
+/** Set on virtual pods that hold the room of a provisioned ProvisioningRequest. */
+export const REQUEST_BOOKED_ANNOTATION = 'karpenter-ts.sh/booked';
 export const EC2_NODECLASS_HASH_ANNOTATION = aws('ec2nodeclass-hash');
 export const EC2_NODECLASS_HASH_VERSION_ANNOTATION = aws('ec2nodeclass-hash-version');
 /** Set on a NodeClaim whose zone was chosen for balance, with the price of the choice. */

@@ -20,6 +20,7 @@ import { explainDrainCommand } from './explain-drain.ts';
 import { explainInstanceTypeCommand } from './explain-instance-type.ts';
 import { explainNodeClaimCommand } from './explain-nodeclaim.ts';
 import { explainPod } from './explain-pod.ts';
+import { explainProvisioningRequestCommand } from './explain-provisioning-request.ts';
 import { askLeader, type LeaderFlags } from './operator-or-cluster.ts';
 import { nodeNamed } from './render/known.ts';
 import { outputOption, printAs } from './render/output.ts';
@@ -108,10 +109,11 @@ function explainNode(): Command {
 export const explainCommand = (): Command =>
   new Command('explain')
     .description(
-      'Explain the state of pods, NodeClaims and nodes, the room of new nodes, and objects that block the disruption of nodes',
+      'Explain the state of pods, NodeClaims, ProvisioningRequests and nodes, the room of new nodes, and objects that block the disruption of nodes',
     )
     .addCommand(explainPod())
     .addCommand(explainNodeClaimCommand())
+    .addCommand(explainProvisioningRequestCommand())
     .addCommand(explainNode())
     .addCommand(explainInstanceTypeCommand())
     .addCommand(blockersCommand())

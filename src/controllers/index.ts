@@ -63,6 +63,7 @@ import { PodNominations } from './provisioning/pod-nominations.ts';
 import type { PodVerdicts } from './provisioning/pod-verdicts.ts';
 import { Provisioner } from './provisioning/provisioner.ts';
 import { nodeTrigger, PodBatcher, podTrigger, poolTrigger } from './provisioning/triggers.ts';
+import { ProvisioningRequests } from './provisioningrequest/requests.ts';
 import { staticDeprovisioning } from './static/deprovisioning.ts';
 import { staticProvisioning } from './static/provisioning.ts';
 import { staticHint } from './static/static-claims.ts';
@@ -108,11 +109,12 @@ export function controllers(known: Deps, parts: Parts): readonly Controller[] {
   const queue = new DisruptionQueue(deps, moves);
   const snapshots = new Snapshots(deps, queue, launches);
   const methods = methodsFor(settings);
+  const requests = requestsOf(deps, batcher);
   const deciders = [
     podTrigger(deps, batcher),
     nodeTrigger(batcher),
     poolTrigger(deps, batcher),
-    new Provisioner(deps, { batcher, solver, launches, verdicts }),
+    new Provisioner(deps, { batcher, solver, launches, verdicts, requests }),
     podTemplates(deps),
     ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
     new DisruptionLoop(deps, { queue, methods, simulations, history, launches, snapshots, memo: parts.memo }),
@@ -137,10 +139,8 @@ export function controllers(known: Deps, parts: Parts): readonly Controller[] {
     nodePoolCounter(deps, verdicts),
     hash(deps),
     ...poolConditions(deps),
-    ...(settings.featureGates.staticCapacity
-      ? [staticProvisioning(deps, queue, launches), staticDeprovisioning(deps, queue)]
-      : [staticHint(deps)]),
-    ...(settings.featureGates.capacityBuffer ? [new BufferResolution(deps, batcher)] : []),
+    ...staticControllers(deps, queue, launches),
+    ...roomKeepers(deps, batcher, requests),
     new Steering(deps, { snapshots, simulations }),
     new DeletionCosts(deps),
     queue.worker,
@@ -154,6 +154,26 @@ export function controllers(known: Deps, parts: Parts): readonly Controller[] {
     ...(deps.traces === undefined ? [] : [deps.traces.sweeping(cluster.stores)]),
   ];
 }
+
+const staticControllers = (deps: Deps, queue: DisruptionQueue, launches: LaunchBudget): readonly Controller[] =>
+  deps.settings.featureGates.staticCapacity
+    ? [staticProvisioning(deps, queue, launches), staticDeprovisioning(deps, queue)]
+    : [staticHint(deps)];
+
+/** Controllers of the virtual pods that keep room. */
+const roomKeepers = (
+  deps: Deps,
+  batcher: PodBatcher,
+  requests: ProvisioningRequests | undefined,
+): readonly Controller[] => [
+  ...(deps.settings.featureGates.capacityBuffer ? [new BufferResolution(deps, batcher)] : []),
+  ...(requests === undefined ? [] : [requests]),
+];
+
+const requestsOf = (deps: Deps, batcher: PodBatcher): ProvisioningRequests | undefined =>
+  deps.settings.featureGates.provisioningRequest && deps.settings.mode === 'act'
+    ? new ProvisioningRequests(deps, batcher)
+    : undefined;
 
 const pauseReaders = (deps: Deps, batcher: PodBatcher): readonly Controller[] =>
   deps.namespace === undefined

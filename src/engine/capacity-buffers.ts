@@ -5,13 +5,14 @@ import {
   CAPACITY_BUFFER_NAMESPACE_ANNOTATION,
   type CapacityBuffer,
   type CapacityBufferSpec,
+  CONSUME_REQUEST_ANNOTATIONS,
   type ConditionUpdate,
   isTrue,
   type Pod,
   type PodTemplateSpec,
 } from '#api/objects';
-import { timestamp } from '#lib';
-import { type CauseCode, causeText } from './causes/cause.ts';
+import { own, timestamp } from '#lib';
+import { type Cause, type CauseCode, causeText } from './causes/cause.ts';
 import type { EnginePod } from './input.ts';
 import type { Plan, PodRefusal } from './model.ts';
 import { podKey } from './pods.ts';
@@ -22,11 +23,13 @@ export const READY_FOR_PROVISIONING = 'ReadyForProvisioning';
 const PROVISIONING = 'Provisioning';
 /** Reason of `Provisioning=False` if no NodePool can ever launch a node for a pod of the buffer. */
 export const INFEASIBLE = 'Infeasible';
-/** Causes that do not end without a change of the buffer or of a NodePool. */
 const PERMANENT: ReadonlySet<CauseCode> = new Set([
   ...(['no-such-nodepool', 'requirements', 'undefined-label', 'unknown-instance-type', 'not-offered'] as const),
   ...(['too-large', 'volume-limit', 'taint'] as const),
 ]);
+
+/** Returns true for a cause that does not end without a change of the pods or of a NodePool. */
+export const isPermanent = ({ code }: Cause): boolean => PERMANENT.has(code);
 
 /** Maximum number of virtual pods of one buffer, because each pod is an object in memory. */
 export const MOST_VIRTUAL_PODS = 10_000;
@@ -85,6 +88,13 @@ const podOf = ({ metadata, spec }: PodTemplateSpec, own: Pod['metadata']): Pod =
   spec: defaultRequests(spec),
 });
 
+/** Returns the spec of virtual pods of a template, without a node and without claims of volumes. */
+export function placeholderSpec(template: PodTemplateSpec): Pod['spec'] {
+  const { nodeName: _, volumes = [], ...spec } = defaultRequests(template.spec);
+  const kept = volumes.filter(({ persistentVolumeClaim, ephemeral }) => !persistentVolumeClaim && !ephemeral);
+  return { ...spec, volumes: kept };
+}
+
 /** Returns the virtual pods of a buffer. They take part in scheduling and are never sent to the API server. */
 export function virtualPods(
   buffer: Pick<CapacityBuffer, 'metadata'>,
@@ -98,10 +108,8 @@ export function virtualPods(
     [CAPACITY_BUFFER_NAME_ANNOTATION]: name,
     [CAPACITY_BUFFER_NAMESPACE_ANNOTATION]: namespace,
   };
-  const { nodeName: _, volumes = [], ...spec } = defaultRequests(template.spec);
-  const kept = volumes.filter(({ persistentVolumeClaim, ephemeral }) => !persistentVolumeClaim && !ephemeral);
   // one object, so that the solver can see without a comparison that the pods are equal
-  const shared: Pod['spec'] = { ...spec, volumes: kept, priority: PRIORITY };
+  const shared: Pod['spec'] = { ...placeholderSpec(template), priority: PRIORITY };
   return Array.from({ length: replicas }, (_, index) => {
     const own = {
       name: `capacity-buffer-${name}-${index + 1}`,
@@ -118,12 +126,15 @@ export function virtualPods(
   });
 }
 
+/** Returns true if this number of virtual pods may be added to other virtual pods. */
+export const hasRoomBeside = (others: number, added: number): boolean => others + added <= MOST_VIRTUAL_PODS_IN_ALL;
+
 /**
  * Checks that a buffer may have this number of pods in addition to the pods of the remaining buffers.
  * @throws RangeError if the total is too high
  */
 export function expectRoomBeside(others: number, replicas: number): void {
-  if (others + replicas <= MOST_VIRTUAL_PODS_IN_ALL) return;
+  if (hasRoomBeside(others, replicas)) return;
   throw new RangeError(
     `Cannot reserve capacity for ${replicas} pods in addition to ${others} pods of other capacity buffers: at most ` +
       `${MOST_VIRTUAL_PODS_IN_ALL} are allowed in total; decrease spec.replicas, spec.percentage or spec.limits of any capacity buffer`,
@@ -134,7 +145,13 @@ export function expectRoomBeside(others: number, replicas: number): void {
 export const isVirtual = ({ metadata }: EnginePod): boolean =>
   metadata.annotations?.[CAPACITY_BUFFER_FAKE_POD_ANNOTATION] === 'true';
 
-const bufferOf = ({ metadata }: Pod): string =>
+/** Returns the owner of a virtual pod: `namespace/name` of the buffer, or the id of the gang of a ProvisioningRequest. */
+const ownerOf = ({ metadata }: Pod): string => {
+  const request = own(metadata.annotations ?? {}, CONSUME_REQUEST_ANNOTATIONS[0]);
+  return request === undefined ? bufferOf(metadata) : `ProvisioningRequest ${metadata.namespace}/${request}`;
+};
+
+const bufferOf = (metadata: Pod['metadata']): string =>
   `${metadata.annotations?.[CAPACITY_BUFFER_NAMESPACE_ANNOTATION]}/${metadata.annotations?.[CAPACITY_BUFFER_NAME_ANNOTATION]}`;
 
 /** Result of a plan for the virtual pods of one buffer. */
@@ -153,6 +170,7 @@ type CountField = Exclude<keyof BufferOutcome, 'refusal'>;
 const NO_PODS: BufferOutcome = { existing: 0, joining: 0, bought: 0, failed: 0 };
 
 interface BufferOutcomes {
+  /** By buffer, or by id of the gang of a ProvisioningRequest. */
   readonly byBuffer: ReadonlyMap<string, BufferOutcome>;
   /** Number of virtual pods on each existing node, by provider id. */
   readonly byNode: ReadonlyMap<string, number>;
@@ -164,7 +182,7 @@ export function bufferOutcomes(
   virtual: readonly Pod[],
   isInitialized: (providerId: string) => boolean = () => true,
 ): BufferOutcomes {
-  const buffers = new Map(virtual.map((pod) => [podKey(pod), bufferOf(pod)]));
+  const buffers = new Map(virtual.map((pod) => [podKey(pod), ownerOf(pod)]));
   const byBuffer = new Map<string, BufferOutcome>();
   const byNode = new Map<string, number>();
   const count = (key: string, field: CountField): boolean => {
@@ -208,7 +226,7 @@ export function provisioningCondition(
   const { existing, joining, bought, failed, refusal } = outcome;
   if (bought + failed + joining > 0) {
     const cause = refusal?.code === 'no-fit' ? refusal.cause : undefined;
-    if (cause !== undefined && PERMANENT.has(cause.code)) return not(INFEASIBLE, causeText(cause));
+    if (cause !== undefined && isPermanent(cause)) return not(INFEASIBLE, causeText(cause));
     const counts = `${bought}/${desired} virtual pods required new capacity, ${failed} failed`;
     const waits = joining === 0 ? '' : `, ${joining} wait for nodes that are not initialized`;
     const why = refusal === undefined ? '' : `: ${cause === undefined ? refusal.text : causeText(cause)}`;

@@ -36,7 +36,7 @@ import { CompiledSnapshot } from './solver/compiled-snapshot.ts';
 import { DevicePlacement } from './solver/device-placement.ts';
 import { type Amounts, sum } from './solver/dimensions.ts';
 import { emptiable, type RankedNode } from './solver/emptiable.ts';
-import { afterDaemons, gangsLast, heavyLast, leftOverFirst } from './solver/entry-order.ts';
+import { afterDaemons, gangsLast, heavyLast, leftOverFirst, putBookedFirst } from './solver/entry-order.ts';
 import { withFewerClaims } from './solver/fewer-claims.ts';
 import { finaliseAll } from './solver/finalise.ts';
 import { PoolLimits, SharedLimits } from './solver/limits.ts';
@@ -221,7 +221,8 @@ class VariationSolve {
     this.#gangs = variation.gangs ?? [];
     this.#gangOf = new Map(this.#gangs.flatMap((gang, at) => keysOf(gang).map((key) => [key, at] as const)));
     this.#smallest = new Set(this.#gangs.filter(({ isSmall }) => isSmall).flatMap(keysOf));
-    this.#order = gangsLast(heavyLast(leftOverFirst(this.#units.ordered(sorted), options.first ?? [])), this.#gangOf);
+    const ordered = heavyLast(leftOverFirst(this.#units.ordered(sorted), options.first ?? []));
+    this.#order = gangsLast(putBookedFirst(ordered), this.#gangOf);
     this.#pace = new Pace(options);
     this.#noAmounts = common.dimensions.amounts({});
     this.#leavingAt = common.positionsOf(leaving);
@@ -403,7 +404,11 @@ class VariationSolve {
       idlePools,
       units: this.#units,
       findsCauses: this.#options.explain === true,
-      withheld: new WithheldLaunches(snapshot.withheld, this.#gangOf),
+      withheld: new WithheldLaunches(
+        snapshot.withheld,
+        this.#gangOf,
+        parts.templates.map(({ name }) => name),
+      ),
       smallest: this.#smallest,
     });
   }

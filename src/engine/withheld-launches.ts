@@ -4,6 +4,7 @@ import { hostPortsOf } from './host-ports.ts';
 import type { EnginePod } from './input.ts';
 import type { LaunchCause, WithheldLaunch } from './launch-causes.ts';
 import { podKey } from './pods.ts';
+import { usesExistingNodesOnly } from './provisioning-requests.ts';
 import { amountIn, podRequests } from './resources.ts';
 import { formatTaint, untolerated } from './taints.ts';
 import { ValueSet } from './value-set.ts';
@@ -85,19 +86,32 @@ export function mergeCauses(earlier: LaunchCause, later: LaunchCause): LaunchCau
   return { ...later, over: Math.min(earlier.over, later.over), upTo: Math.max(earlier.upTo, later.upTo) };
 }
 
+const CHECKED = 'the class check-capacity.autoscaling.x-k8s.io launches no nodes';
+
 /** Withheld launches of one solve, by pod. */
 export class WithheldLaunches {
   readonly #all: readonly WithheldLaunch[];
   readonly #gangOf: ReadonlyMap<string, unknown>;
 
-  /** @param gangOf gang by namespaced name of the pod. A gang is tried as a whole if one of its pods may try */
-  constructor(all: readonly WithheldLaunch[] = [], gangOf: ReadonlyMap<string, unknown> = new Map()) {
+  readonly #ofCheck: ReadonlyMap<string, string>;
+
+  /**
+   * @param gangOf gang by namespaced name of the pod. A gang is tried as a whole if one of its pods may try
+   * @param nodePools names of all NodePools
+   */
+  constructor(
+    all: readonly WithheldLaunch[] = [],
+    gangOf: ReadonlyMap<string, unknown> = new Map(),
+    nodePools: readonly string[] = [],
+  ) {
     this.#all = all;
     this.#gangOf = gangOf;
+    this.#ofCheck = new Map(nodePools.map((name) => [name, CHECKED]));
   }
 
   /** Returns by NodePool why it must not launch a node for the pod; undefined if all NodePools may. */
   of(pod: EnginePod): ReadonlyMap<string, string> | undefined {
+    if (usesExistingNodesOnly(pod)) return this.#ofCheck;
     if (this.#all.length === 0) return undefined;
     const key = podKey(pod);
     const { namespace = '' } = pod.metadata;

@@ -46,6 +46,7 @@ export const REMEDIES: Readonly<Record<string, string>> = {
     'check the network and the proxies between the operator and the API server; voluntary disruption pauses until watches deliver events again',
   'received an invalid object': 'correct the field that the error names, or delete the object',
   'failed updating capacity buffers': 'it is retried; kubectl describe capacitybuffer shows its conditions',
+  'failed updating provisioning requests': 'it is retried; kubectl describe provisioningrequest shows its conditions',
   'ignoring node overlays that exceed the limit':
     'merge or delete NodeOverlays; kubectl get nodeoverlays shows those that are not Ready; the lowest weights are left out first',
   'failed measuring node': 'correct the quantity in the error; until then, the metrics of the node are missing',

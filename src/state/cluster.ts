@@ -108,6 +108,8 @@ export class ClusterState {
   });
   /** NodeClaims whose creation is requested, by NodePool. */
   readonly creations = new NamedItems<NodeClaim>();
+  /** Returns true if a ProvisioningRequest provides the capacity of the pod. */
+  usesRequest: (pod: Pod) => boolean = () => false;
   readonly virtualPods = new VirtualPods(() => this.changed());
   readonly unlaunched: UnlaunchedClaims;
   /** Receives every NodeClaim that this process creates, with the namespaced names of the pods that it is for. */
@@ -253,8 +255,12 @@ export class ClusterState {
     return nominatedNodeName ? preemptionFor(pod, this.nodeByName(nominatedNodeName), this.#clock.now()) : undefined;
   }
 
-  /** Returns true if a node may be launched for the pod: kube-scheduler found none, and preempts no pods for this pod. */
-  readonly isProvisionable = (pod: Pod): boolean => isUnschedulable(pod) && this.preemptionFor(pod) === undefined;
+  /**
+   * Returns true if a node may be launched for the pod: kube-scheduler found no node, preempts no pods for this pod, and no
+   * ProvisioningRequest provides its capacity.
+   */
+  readonly isProvisionable = (pod: Pod): boolean =>
+    isUnschedulable(pod) && this.preemptionFor(pod) === undefined && !this.usesRequest(pod);
 
   nodeOfClaim(claim: NodeClaim): StateNode | undefined {
     return claim.status?.providerID ? this.nodeByProviderId(claim.status.providerID) : undefined;

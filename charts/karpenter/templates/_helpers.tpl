@@ -305,6 +305,7 @@ capabilities:
   (list "StaticCapacity" $gates.staticCapacity false)
   (list "CapacityBuffer" $gates.capacityBuffer false)
   (list "CapacityQuota" $gates.capacityQuota false)
+  (list "ProvisioningRequest" $gates.provisioningRequest false)
 }}
 {{- $pairs = append $pairs (include "karpenter.gate" .) }}
 {{- end }}

@@ -118,6 +118,7 @@ settings:
     staticCapacity: true
     capacityBuffer: true
     capacityQuota: true
+    provisioningRequest: true
   awsFeatureGates:
     nodeClassCEL: true
     draNVIDIAGPU: true

@@ -17,7 +17,7 @@ import type {
   SupportReport,
 } from '#cli/testing';
 import type { NodeBlockers } from '#engine/drain';
-import type { InstanceTypeExplanation, NodeClaimExplanation } from '#engine/explanations';
+import type { InstanceTypeExplanation, NodeClaimExplanation, RequestExplanation } from '#engine/explanations';
 import type { DrainPlan } from '#engine/what-if';
 import type { LogLine } from '#observe/history';
 import type { ReplayResult } from '#replay/run';
@@ -27,7 +27,15 @@ import { COST, COST_HISTORY, EFFICIENCY, LOG, REPORT } from './cost.ts';
 import { INSTANCE_TYPE } from './instance-types.ts';
 import { MIGRATE_PLAN, MIGRATE_STATUS, SNAPSHOT } from './migrate.ts';
 import { BLOCKERS, BUDGET_CALENDAR, DRAIN, MOVES, VERDICTS } from './nodes.ts';
-import { DISRUPTION, FINDINGS, NODECLAIM, OFFERINGS, POD_VERDICT, SIMULATION } from './purchases.ts';
+import {
+  DISRUPTION,
+  FINDINGS,
+  NODECLAIM,
+  OFFERINGS,
+  POD_VERDICT,
+  PROVISIONING_REQUEST,
+  SIMULATION,
+} from './purchases.ts';
 import { REPLAY } from './replay.ts';
 import { TRACE_SUMMARY } from './trace.ts';
 
@@ -39,6 +47,7 @@ export const OUTPUTS: readonly Output[] = [
   { name: 'explain-node', verb: 'explain node', schema: VERDICTS },
   { name: 'explain-pod', verb: 'explain pod', schema: POD_VERDICT },
   { name: 'explain-nodeclaim', verb: 'explain nodeclaim', schema: NODECLAIM },
+  { name: 'explain-provisioningrequest', verb: 'explain provisioningrequest', schema: PROVISIONING_REQUEST },
   { name: 'explain-instance-type', verb: 'explain instance-type', schema: INSTANCE_TYPE },
   { name: 'blockers', verb: 'explain blockers', schema: BLOCKERS },
   { name: 'explain-drain', verb: 'explain drain', schema: DRAIN },
@@ -68,6 +77,7 @@ export type Printed =
   | Fitting<typeof VERDICTS, ExplainedVerdict | readonly ExplainedVerdict[]>
   | Fitting<typeof POD_VERDICT, ShownVerdict | readonly ShownVerdict[]>
   | Fitting<typeof NODECLAIM, NodeClaimExplanation>
+  | Fitting<typeof PROVISIONING_REQUEST, RequestExplanation>
   | Fitting<typeof INSTANCE_TYPE, readonly InstanceTypeExplanation[]>
   | Fitting<typeof BLOCKERS, readonly NodeBlockers[]>
   | Fitting<typeof DRAIN, DrainPlan>

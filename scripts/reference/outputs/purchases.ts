@@ -381,3 +381,36 @@ export const FINDINGS = Type.Array(
   }),
   { description: 'Findings in an account and a cluster' },
 );
+
+export const PROVISIONING_REQUEST = Type.Object(
+  {
+    request: text('namespace/name of the ProvisioningRequest'),
+    class: text('spec.provisioningClassName'),
+    phase: Type.Enum(['open', 'booked', 'ended', 'ignored'], {
+      description: 'Waits for capacity, holds it, has ended, or is for another product',
+    }),
+    pods: count('Pods of all pod sets'),
+    text: text('Reason for the phase, or why the capacity is not found'),
+    room: Type.Optional(
+      Type.Object(
+        {
+          existing: count('Pods with room on initialized nodes'),
+          joining: count('Pods with room on nodes that are not initialized'),
+          new: count('Pods for which nodes are launched'),
+          refused: count('Pods without room'),
+        },
+        { description: 'Room of the pods now; absent if no capacity is searched for or held' },
+      ),
+    ),
+    conditions: Type.Array(
+      Type.Object({
+        type: Type.String(),
+        status: Type.String(),
+        text: text('Reason, transition time and message'),
+      }),
+    ),
+    next: Type.Optional(time('End of the search or of the booking, or time of the deletion')),
+    unknown: Type.Optional(UNKNOWN),
+  },
+  { description: 'State of a ProvisioningRequest' },
+);

@@ -101,6 +101,7 @@ export {
   POD_DISRUPTION_BUDGET,
   POD_TEMPLATE,
   PRIORITY_CLASS,
+  PROVISIONING_REQUEST,
   REPLICA_SET,
   REPLICATION_CONTROLLER,
   RESOURCE_CLAIM,
@@ -174,6 +175,7 @@ export {
   CAPACITY_RESERVATION_TYPE_LABEL,
   CAPACITY_TYPE_LABEL,
   CLUSTER_NAME_TAGGED_ANNOTATION,
+  CONSUME_REQUEST_ANNOTATIONS,
   DEFAULT_STORAGE_CLASS_ANNOTATION,
   DELETION_COST_ANNOTATION,
   DELETION_COST_SINCE_ANNOTATION,
@@ -237,6 +239,8 @@ export {
   REBOOT_BOOT_ID_ANNOTATION,
   REGION_LABEL,
   REGISTERED_LABEL,
+  REQUEST_BOOKED_ANNOTATION,
+  REQUEST_CLASS_ANNOTATION,
   REQUESTED_DRA_DRIVERS_ANNOTATION,
   RESTARTED_AT_ANNOTATION,
   ROLLOUT_ANNOTATION,
@@ -277,6 +281,7 @@ export { desiredHealthy, neverAllowsEvictions } from '../pod-disruption-budget.t
 export { REPAIR_ACTIONS, type RepairSection } from '../policy-repair.ts';
 export { type RolloutSection, type RolloutTimes, rolloutTimes } from '../policy-rollout.ts';
 export { overruledSections, sectionFor, selects as selectsPool } from '../policy-sections.ts';
+export type { ProvisioningRequest } from '../provisioning-request.ts';
 export {
   isRequestedByStatus,
   isResizeInfeasible,

@@ -14,6 +14,8 @@ export interface PrinterColumn {
 export interface ResourceDeclaration {
   readonly group: string;
   readonly version: string;
+  /** Further served versions with the same fields, with the warning of the API server. */
+  readonly deprecatedVersions?: readonly { readonly name: string; readonly warning: string }[];
   readonly kind: string;
   readonly plural: string;
   readonly singular: string;
@@ -25,6 +27,8 @@ export interface ResourceDeclaration {
   readonly scale?: { readonly specReplicasPath: string; readonly statusReplicasPath: string };
   /** If true, the API server accepts objects without spec. */
   readonly specMayBeAbsent?: true;
+  /** Value of the chart karpenter-crd that installs the definition. It is always installed if undefined. */
+  readonly chartValue?: string;
   readonly spec: TSchema;
   readonly status: TSchema;
 }

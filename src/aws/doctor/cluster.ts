@@ -16,6 +16,7 @@ const OPTIONAL = new Set([
   'nodepolicies.karpenter-ts.sh',
   'capacitybuffers.autoscaling.x-k8s.io',
   'capacityquotas.autoscaling.x-k8s.io',
+  'provisioningrequests.autoscaling.x-k8s.io',
 ]);
 
 /** Lists the paths of the fields that `wanted` has and `found` lacks. */

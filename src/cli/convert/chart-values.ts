@@ -198,7 +198,8 @@ export const KNOWN_VALUES = `
       "nodeOverlay": true,
       "staticCapacity": true,
       "capacityBuffer": true,
-      "capacityQuota": true
+      "capacityQuota": true,
+      "provisioningRequest": true
     },
     "awsFeatureGates": {
       "nodeClassCEL": true,

@@ -1,7 +1,29 @@
 /** Kinds that the operator reads only if the feature gate of the same name is open. */
-import type { CapacityBuffer, Kind, KubeObject, NodeOverlay, Pod } from '#api/objects';
-import type { PoolInput } from '#engine/model';
-import { type BufferProblem, evaluateOverlays, isActive, isProblem, overlaid, virtualPods } from '#engine/solve';
+import {
+  type CapacityBuffer,
+  type Kind,
+  type KubeObject,
+  type NodeOverlay,
+  POD_TEMPLATE,
+  type Pod,
+  PROVISIONING_REQUEST,
+  type ProvisioningRequest,
+} from '#api/objects';
+import { isScheduled, type PoolInput } from '#engine/model';
+import {
+  type BufferProblem,
+  evaluateOverlays,
+  isActive,
+  isHandled,
+  isProblem,
+  overlaid,
+  phaseOf,
+  requestKey,
+  requestPods,
+  requestUsedBy,
+  virtualPods,
+} from '#engine/solve';
+import { messageOf } from '#lib';
 import { bufferReplicas, findTarget } from '#planner';
 import type { Manifest } from './read.ts';
 import { validateStored } from './stored.ts';
@@ -9,7 +31,7 @@ import { validateStored } from './stored.ts';
 /** Feature gates with a known state. All other gates may be open or closed. */
 export type KnownGates = Readonly<Record<string, boolean>>;
 
-const KINDS: readonly string[] = ['NodeOverlay', 'CapacityBuffer', 'CapacityQuota'];
+const KINDS: readonly string[] = ['NodeOverlay', 'CapacityBuffer', 'CapacityQuota', 'ProvisioningRequest'];
 
 /** Removes objects of kinds with a closed feature gate. If the gate is unknown, keeps the objects and adds a note. */
 export function behindGates(
@@ -58,15 +80,18 @@ export function underOverlays(pools: readonly PoolInput[], manifests: readonly M
   };
 }
 
-/** Reads CapacityBuffers from manifests and creates the virtual pods that reserve their capacity. */
+/** Virtual pods of capacity buffers or ProvisioningRequests in manifests. */
 interface Buffered {
   readonly pods: readonly Pod[];
-  /** Notes on buffers whose capacity cannot be reserved. */
+  /** Notes on objects whose capacity cannot be reserved. */
   readonly notes: readonly string[];
 }
 
-/** @throws InputError with the buffer and the field */
-export async function bufferPods(manifests: readonly Manifest[], nowMs: number): Promise<Buffered> {
+/**
+ * Reads CapacityBuffers from manifests and creates the virtual pods that reserve their capacity.
+ * @throws InputError with the buffer and the field
+ */
+async function bufferPods(manifests: readonly Manifest[], nowMs: number): Promise<Buffered> {
   const pods: Pod[] = [];
   const notes: string[] = [];
   for (const manifest of manifests.filter(({ object }) => object.kind === 'CapacityBuffer')) {
@@ -82,6 +107,64 @@ export async function bufferPods(manifests: readonly Manifest[], nowMs: number):
     } else pods.push(...virtualPods(buffer, target.template, replicas, nowMs));
   }
   return { pods, notes };
+}
+
+/**
+ * Reads ProvisioningRequests from manifests.
+ * @throws InputError with the request and the field
+ */
+export const requestsIn = (manifests: readonly Manifest[]): readonly ProvisioningRequest[] =>
+  manifests
+    .filter(({ object }) => object.kind === PROVISIONING_REQUEST.kind)
+    .map((manifest) => {
+      const read = validateStored<ProvisioningRequest>(manifest);
+      const { name, namespace = 'default', uid = name } = read.metadata;
+      return { ...read, metadata: { ...read.metadata, namespace, uid } };
+    });
+
+/** Reads CapacityBuffers and ProvisioningRequests from manifests. @throws InputError with the object and the field */
+export async function reservedRoom(
+  manifests: readonly Manifest[],
+  pods: readonly Pod[],
+  nowMs: number,
+): Promise<Buffered & { readonly requests: readonly ProvisioningRequest[] }> {
+  const buffered = await bufferPods(manifests, nowMs);
+  const requests = requestsIn(manifests);
+  const requested = podsOfRequests(requests, manifests, pods);
+  return {
+    requests,
+    pods: [...buffered.pods, ...requested.pods],
+    notes: [...buffered.notes, ...requested.notes],
+  };
+}
+
+/** Creates the virtual pods of requests that wait for capacity, or whose capacity is held. */
+function podsOfRequests(
+  requests: readonly ProvisioningRequest[],
+  manifests: readonly Manifest[],
+  pods: readonly Pod[],
+): Buffered {
+  const found: Pod[] = [];
+  const notes: string[] = [];
+  for (const request of requests.filter((each) => isHandled(each) && phaseOf(each) !== 'ended')) {
+    const { namespace, name } = request.metadata;
+    const where = `ProvisioningRequest ${requestKey(request)}`;
+    const sets = request.spec.podSets.flatMap(({ podTemplateRef, count }) => {
+      const template = findIn(manifests, POD_TEMPLATE, { name: podTemplateRef.name, namespace })?.template;
+      if (template === undefined) notes.push(`${where}: PodTemplate "${namespace}/${podTemplateRef.name}" not found`);
+      return template === undefined ? [] : [{ template, count }];
+    });
+    if (sets.length < request.spec.podSets.length) continue;
+    const isBooked = phaseOf(request) === 'booked';
+    const uses = (pod: Pod): boolean =>
+      isScheduled(pod) && pod.metadata.namespace === namespace && requestUsedBy(pod) === name;
+    try {
+      found.push(...requestPods(request, sets, isBooked ? pods.filter(uses) : undefined));
+    } catch (error) {
+      notes.push(`${where}: ${messageOf(error)}`);
+    }
+  }
+  return { pods: found, notes };
 }
 
 function findIn<T extends KubeObject>(

@@ -32,6 +32,7 @@ import {
   type StateNode,
   selects,
 } from '#engine/model';
+import { isProvidedBy, requestUsedBy } from '#engine/solve';
 import { fixedInformers } from '#kube/client';
 import {
   activeInputs,
@@ -47,7 +48,7 @@ import { checkNode, checkPodSpec, checkPodStatus, checkQuantities, checkWorkload
 import { devicesIn, isDeclaration, withCreatedClaims } from './devices.ts';
 import { withDisruptionConditions } from './disruption-conditions.ts';
 import { InputError } from './errors.ts';
-import { behindGates, bufferPods, type KnownGates } from './gated-kinds.ts';
+import { behindGates, type KnownGates, reservedRoom } from './gated-kinds.ts';
 import { NodeClasses } from './node-classes.ts';
 import { nominate } from './nominations.ts';
 import { policyNotes, quotaNotes } from './policies.ts';
@@ -112,7 +113,7 @@ export interface WorldOptions {
 /** Kinds that are read, and kinds that can be ignored without a note. */
 export const KNOWN_KINDS: ReadonlySet<string> = new Set(
   [
-    'NodePool NodePolicy NodeOverlay CapacityBuffer CapacityQuota PodTemplate EC2NodeClass NodeClaim Node Pod Deployment StatefulSet ReplicaSet ReplicationController Job DaemonSet Namespace PriorityClass',
+    'NodePool NodePolicy NodeOverlay CapacityBuffer CapacityQuota ProvisioningRequest PodTemplate EC2NodeClass NodeClaim Node Pod Deployment StatefulSet ReplicaSet ReplicationController Job DaemonSet Namespace PriorityClass',
     'PersistentVolume PersistentVolumeClaim StorageClass CSINode PodDisruptionBudget VolumeAttachment',
     'Service Event',
     'DeviceClass ResourceSlice DeviceTaintRule ResourceClaim ResourceClaimTemplate',
@@ -135,13 +136,13 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
   const { pods, claims: deviceClaims } = withCreatedClaims(given, options.drivers === undefined ? [] : manifests);
   const { nodePools, catalogue, claims, unreadable, notes, unknown, nodeClasses } = await poolsIn(manifests, options);
   const volumes = createClaims(pods, manifests);
-  const buffered = await bufferPods(manifests, options.nowMs);
+  const reserved = await reservedRoom(manifests, pods, options.nowMs);
   const ofNodes = nodeNotes(manifests);
   const cluster = clusterOf(manifests, {
     objects: [...nodePools, ...pods, ...claims, ...deviceClaims, ...volumes.claims, ...volumes.classes],
     options,
   });
-  cluster.virtualPods.replace('', buffered.pods);
+  keepRoom(cluster, reserved, asked.featureGates);
   nominate(cluster, manifests, pods);
   const { drivers, held = new Map() } = options;
   const devices = drivers && devicesIn({ cluster, manifests, nodeClasses, drivers });
@@ -171,7 +172,7 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
       ...quotaNotes(manifests),
       ...problems,
       ...ofNodes,
-      ...buffered.notes,
+      ...reserved.notes,
       ...volumes.notes,
       ...(devices?.notes ?? []),
       ...manifests.flatMap(workloadNotes),
@@ -186,6 +187,20 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
     leaving: work.leaving,
     nodes: work.nodes,
     snapshot: { ...snapshot, idlePools: [...(snapshot.idlePools ?? []), ...unreadable].sort(byNodePool) },
+  };
+}
+
+type ReservedRoom = Awaited<ReturnType<typeof reservedRoom>>;
+
+/** Adds virtual pods. Without ProvisioningRequests, pods that refer to one are ordinary pods unless the feature is enabled. */
+function keepRoom(cluster: ClusterState, { pods, requests }: ReservedRoom, gates: KnownGates = {}): void {
+  cluster.virtualPods.replace('', pods);
+  if (requests.length === 0 && gates.ProvisioningRequest !== true) return;
+  cluster.usesRequest = (pod) => {
+    const name = requestUsedBy(pod);
+    const { namespace } = pod.metadata;
+    const request = requests.find(({ metadata }) => metadata.name === name && metadata.namespace === namespace);
+    return name !== undefined && isProvidedBy(request);
   };
 }
 

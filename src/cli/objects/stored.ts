@@ -12,8 +12,8 @@ import { InputError } from './errors.ts';
 import type { Manifest } from './read.ts';
 
 interface Rules {
-  /** For example `karpenter.sh/v1`. */
-  readonly apiVersion: string;
+  /** Served versions, the stored version first, for example `karpenter.sh/v1`. */
+  readonly apiVersions: readonly string[];
   readonly schema: StructuralSchema;
 }
 
@@ -27,7 +27,7 @@ function rulesOf(kind: string): Rules | undefined {
   const version = definition?.spec.versions[0];
   if (definition === undefined || version === undefined) return undefined;
   const read = {
-    apiVersion: `${definition.spec.group}/${version.name}`,
+    apiVersions: definition.spec.versions.map(({ name }) => `${definition.spec.group}/${name}`),
     schema: structuralSchema(version.schema.openAPIV3Schema),
   };
   rules.set(kind, read);
@@ -60,11 +60,11 @@ const rejections = (schema: StructuralSchema, object: KubeObject): readonly Caus
 export function validateStored<T extends KubeObject>({ object, where }: Manifest): T {
   const found = rulesOf(object.kind);
   if (found === undefined) return object as T;
-  const { apiVersion, schema } = found;
-  if (object.apiVersion !== apiVersion)
+  const { apiVersions, schema } = found;
+  if (!apiVersions.includes(object.apiVersion))
     throw new InputError(
       where,
-      `apiVersion: ${object.apiVersion} is not served; use ${apiVersion} for ${object.kind}s`,
+      `apiVersion: ${object.apiVersion} is not served; use ${apiVersions[0]} for ${object.kind}s`,
     );
   const result = schema.applyDefaults(object);
   const causes = rejections(schema, result);

@@ -61,7 +61,7 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
     this.#provisioning = provisioning;
     this.#store = deps.informers.store(CAPACITY_BUFFER);
     this.triggers = [ofTemplates(() => this.#store.list())];
-    deps.cluster.virtualPods.isKnown = () => this.#areAllSeen();
+    deps.cluster.virtualPods.addSource(() => this.#areAllSeen());
   }
 
   filter(buffer: CapacityBuffer, event: 'added' | 'updated' | 'deleted', before?: CapacityBuffer): boolean {
@@ -185,21 +185,32 @@ const ofTemplates = (buffers: () => readonly CapacityBuffer[]): Trigger => ({
 
 const AT_ONCE = 10;
 
+/** Results of a plan for the virtual pods of each buffer and ProvisioningRequest. */
+export type VirtualOutcomes = ReturnType<typeof bufferOutcomes>['byBuffer'];
+
 /**
- * Sets the conditions of buffers, and the number of virtual pods on each node. This number keeps consolidation from
- * removing the nodes as empty. Logs failures, because the next run writes again.
+ * Sets the number of virtual pods on each node, which keeps consolidation from removing the nodes as empty. Returns the results
+ * of the plan.
  */
-export async function recordBuffers(
-  deps: Pick<Deps, 'client' | 'clock' | 'cluster' | 'events' | 'informers' | 'random'>,
+export function recordVirtualPods(
+  { cluster }: Pick<Deps, 'cluster'>,
   plan: Plan | undefined,
   virtual: readonly Pod[],
-  log: Logger,
-): Promise<void> {
-  const { client, clock, cluster, informers } = deps;
+): VirtualOutcomes {
   const isInitialized = (providerId: string): boolean => cluster.nodeByProviderId(providerId)?.initialized === true;
   const { byBuffer, byNode } = bufferOutcomes(plan, virtual, isInitialized);
   // without a plan, the virtual pods are assumed to stay on the same nodes
   if (plan !== undefined || virtual.length === 0) cluster.setBufferPods(byNode);
+  return byBuffer;
+}
+
+/** Sets the conditions of buffers. Logs failures, because the next run writes again. */
+export async function recordBuffers(
+  deps: Pick<Deps, 'client' | 'clock' | 'events' | 'informers' | 'random'>,
+  byBuffer: VirtualOutcomes,
+  log: Logger,
+): Promise<void> {
+  const { client, clock, informers } = deps;
 
   const withOutcome = (buffer: CapacityBuffer, outcome: BufferOutcome | undefined): CapacityBuffer => {
     const update = provisioningCondition(buffer, outcome);

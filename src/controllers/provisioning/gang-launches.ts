@@ -6,12 +6,12 @@ import { causeText } from '#engine/explanations';
 import { gangMarkOf, isReschedulable, type Plan, type PlannedClaim } from '#engine/model';
 import { deleteExactly } from '#kube/client';
 import { backOffMs } from '#kube/reconcilers';
-import { tryRun } from '#lib';
 import { monotonicMs } from '#lib/clock';
 import { eventOf, GANG_LAUNCH_ENDED } from '#observe/events';
 import { wallTimeOf } from '#state';
 import type { Deps } from '../deps.ts';
 import { recordDeleted } from '../disrupted.ts';
+import { gangIdsOf } from '../gang-ids.ts';
 import { NOT_NEEDED } from './launches.ts';
 
 /** Returns the ids of the gangs of pods. */
@@ -191,9 +191,3 @@ export class GangLaunches {
 }
 
 const HOUR_MS = 60 * 60_000;
-
-/** Returns the ids in the annotation of a NodeClaim. Empty if there is no annotation, or if it is not valid. */
-function gangIdsOf({ metadata: { annotations = {} } }: NodeClaim): readonly string[] {
-  const ids = tryRun((): unknown => JSON.parse(annotations[GANGS_ANNOTATION] ?? '[]'));
-  return Array.isArray(ids) && ids.every((id) => typeof id === 'string') ? ids : [];
-}

@@ -13,7 +13,7 @@ import {
   type Snapshot,
   type SolveOptions,
 } from '#engine/model';
-import { solve, type WithheldLaunch } from '#engine/solve';
+import { requestTriedBy, solve, type WithheldLaunch } from '#engine/solve';
 import type { Solver } from '#engine-worker';
 import { type Outcome, type ReconcileContext, type Singleton, settled } from '#kube/reconcilers';
 import { defined, messageOf, withBoundedConcurrency } from '#lib';
@@ -30,12 +30,13 @@ import {
   workloadOf,
 } from '#planner';
 import { type PodTiming, wallTimeOf } from '#state';
-import { recordBuffers } from '../capacitybuffer/resolution.ts';
+import { recordBuffers, recordVirtualPods } from '../capacitybuffer/resolution.ts';
 import { createClaim } from '../claims.ts';
 import type { Deps } from '../deps.ts';
 import { RefusalLog } from '../log/refusals.ts';
 import { nodeClassesOf } from '../node-classes.ts';
 import { publishNominated } from '../nomination.ts';
+import type { ProvisioningRequests } from '../provisioningrequest/requests.ts';
 import { firstFew } from '../text.ts';
 import type { TracedDecision } from '../traces/decision.ts';
 import { CheckedRefusals } from './checked-refusals.ts';
@@ -72,6 +73,8 @@ interface ProvisionerParts {
   readonly solver: Solver;
   readonly launches: LaunchBudget;
   readonly verdicts: PodVerdicts;
+  /** Undefined if the feature is disabled. */
+  readonly requests?: ProvisioningRequests | undefined;
 }
 
 /** Pods that a run must place. */
@@ -92,6 +95,7 @@ export class Provisioner implements Singleton {
   readonly #launches: LaunchBudget;
   readonly #verdicts: PodVerdicts;
   readonly #keepsBuffers: boolean;
+  readonly #requests: ProvisioningRequests | undefined;
   /** NodeClaims for capacity buffers. After the launch, another run finds that the buffers' capacity is available. */
   readonly #forBuffers = new Set<string>();
   readonly #measures: ProvisioningMeasures;
@@ -104,7 +108,7 @@ export class Provisioner implements Singleton {
   /** True after the first preparation of the solver. */
   #isWarm = false;
 
-  constructor(deps: Deps, { batcher, solver, launches, verdicts }: ProvisionerParts) {
+  constructor(deps: Deps, { batcher, solver, launches, verdicts, requests }: ProvisionerParts) {
     const { cluster, clock, log, settings } = deps;
     this.#deps = deps;
     this.#batcher = batcher;
@@ -117,7 +121,8 @@ export class Provisioner implements Singleton {
     this.#launches = launches;
     this.#verdicts = verdicts;
     this.#keepsBuffers = settings.featureGates.capacityBuffer && settings.mode === 'act';
-    if (this.#keepsBuffers)
+    this.#requests = requests;
+    if (this.#keepsBuffers || requests !== undefined)
       cluster.stores.nodeClaims.subscribe((event, claim, before) => this.#claimChanged(event, claim, before));
     this.#measures = provisioningMeasures(deps);
     this.#unbound = new UnboundPods(deps);
@@ -142,7 +147,7 @@ export class Provisioner implements Singleton {
     const finished = this.#measures.started();
     const solved = await this.#schedule(virtual, context);
     finished();
-    if (this.#keepsBuffers) await recordBuffers(this.#deps, solved?.plan, virtual, context.log);
+    await this.#recordVirtual(solved?.plan, virtual, context.log);
     if (solved === undefined) return settled;
     this.#record(solved, context.log);
     try {
@@ -152,6 +157,14 @@ export class Provisioner implements Singleton {
       recordRefusals(this.#deps, refusals, { ...context, pods: solved.pods });
     }
     return settled;
+  }
+
+  /** Records the results for capacity buffers and ProvisioningRequests. */
+  async #recordVirtual(plan: Plan | undefined, virtual: readonly Pod[], log: Logger): Promise<void> {
+    if (!this.#keepsBuffers && this.#requests === undefined) return;
+    const outcomes = recordVirtualPods(this.#deps, plan, virtual);
+    if (this.#keepsBuffers) await recordBuffers(this.#deps, outcomes, log);
+    await this.#requests?.record(outcomes, plan, log);
   }
 
   /** Prepares the solver while no pods wait. Tries once, because a failure must not cause requests to AWS in each idle second. */
@@ -196,7 +209,10 @@ export class Provisioner implements Singleton {
     const fromMs = clock.now();
     const [snapshot, options] = this.#problem(run, pools);
     const plan = await this.#solve(snapshot, options);
-    return { plan, pods, snapshot, options, solve: { fromMs, toMs: clock.now() } };
+    const ofRequests = virtual.filter((pod) => requestTriedBy(pod) !== undefined);
+    const gangPods =
+      ofRequests.length === 0 ? pods : new Map([...pods, ...ofRequests.map((pod) => [podKey(pod), pod] as const)]);
+    return { plan, pods, gangPods, snapshot, options, solve: { fromMs, toMs: clock.now() } };
   }
 
   /** Checks remedies until other pods wait. */
@@ -257,7 +273,7 @@ export class Provisioner implements Singleton {
     const { plan, pods } = solved;
     this.#measures.count(plan);
     this.#verdicts.decided(plan, pods);
-    this.#launches.gangs.decided(plan, pods);
+    this.#launches.gangs.decided(plan, solved.gangPods);
     this.#first = plan.notEvaluated;
     if (this.#first.length > 0) this.#batcher.trigger('not evaluated');
     this.#unbound.placed(plan.placements, pods);
@@ -266,7 +282,7 @@ export class Provisioner implements Singleton {
   }
 
   async #carryOut(solved: Solved, startedMs: number, context: ReconcileContext): Promise<void> {
-    const { admitted: claims, waiting } = this.#launches.admit(solved.plan.claims, solved.pods);
+    const { admitted: claims, waiting } = this.#launches.admit(solved.plan.claims, solved.gangPods);
     const refused = [...solved.plan.refusals].filter(([, refusal]) => isWithheld(refusal)).map(([key]) => key);
     this.#reportHeld([...refused, ...waiting.flatMap((claim) => claim.pods)], solved.pods);
     if (waiting.length > 0) context.log.info(this.#waitText(), { nodeclaims: waiting.length });
@@ -284,7 +300,7 @@ export class Provisioner implements Singleton {
     const decision = this.#decision(solved);
     try {
       await withBoundedConcurrency(claims, claims.length, (planned) =>
-        this.#create(planned, solved.pods, { ...context, decision }),
+        this.#create(planned, solved, { ...context, decision }),
       );
     } catch (error) {
       // pods wait for NodeClaims that do not exist: the next run starts after the back-off
@@ -325,12 +341,12 @@ export class Provisioner implements Singleton {
 
   async #create(
     planned: PlannedClaim,
-    pods: Solved['pods'],
+    { pods, gangPods }: Solved,
     context: ReconcileContext & { readonly decision: TracedDecision | undefined },
   ): Promise<void> {
     const real = planned.pods.flatMap((key) => pods.get(key) ?? []);
     const isSecond = real.some((pod) => hasClaim(this.#deps, pod));
-    const marked = this.#launches.gangs.withIds(planned, pods);
+    const marked = this.#launches.gangs.withIds(planned, gangPods);
     const nodeClaim = await createClaim(this.#deps, marked, { ...context, reason: 'provisioned' });
     if (isSecond) this.#deps.metrics.counter(NODECLAIMS_SECOND_ROUND).inc({ nodepool: planned.nodePool });
     this.#launches.gangs.created(nodeClaim, planned);

@@ -45,6 +45,8 @@ export interface Solved {
    * nodes.
    */
   readonly pods: ReadonlyMap<string, Pod>;
+  /** Pods that can belong to gangs: the existing pods and the pods of ProvisioningRequests. */
+  readonly gangPods: ReadonlyMap<string, Pod>;
   /** Input of the solve. */
   readonly snapshot: Snapshot;
   readonly options: SolveOptions;

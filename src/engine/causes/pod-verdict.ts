@@ -4,6 +4,7 @@ import { defined } from '#lib';
 import { UNSUPPORTED } from '../dra/pod-claims.ts';
 import type { PodRefusal } from '../model.ts';
 import type { Preemption } from '../preemption.ts';
+import { requestUsedBy } from '../provisioning-requests.ts';
 import { misfitText } from '../solver/misfits.ts';
 import { type Cause, causeText, withDetails } from './cause.ts';
 
@@ -140,6 +141,9 @@ const preemptionText = (preemption: Preemption, node: string): string =>
 /** Returns the reason why no node is launched for a pod that waits for a preemption or is not marked as unschedulable. */
 export function waitingText({ pod: { spec, status, metadata }, preemption }: WaitingPod): string {
   if (preemption !== undefined) return preemptionText(preemption, status?.nominatedNodeName ?? '');
+  const request = requestUsedBy({ metadata });
+  if (request !== undefined && status?.conditions?.some(({ reason }) => reason === 'Unschedulable'))
+    return `no nodes are launched for the pod, because ProvisioningRequest ${request} provides its capacity`;
   const owner = (metadata.ownerReferences ?? []).find(({ kind }) => kind === 'DaemonSet' || kind === 'Node');
   if (owner) return `no nodes are launched for pods of a ${owner.kind}`;
   const { schedulingGates: gates = [], resourceClaims = [] } = spec;

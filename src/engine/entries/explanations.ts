@@ -28,4 +28,5 @@ export {
   instanceTypeReport,
 } from '../instance-type-report.ts';
 export { groupText, preferencesText, preferenceTexts } from '../preferences/decision-text.ts';
+export { explainRequest, type RequestExplanation } from '../request-explanation.ts';
 export { zonesText } from '../zone-balance.ts';

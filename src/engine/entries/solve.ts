@@ -14,6 +14,7 @@ export {
   bufferOutcomes,
   desiredReplicas,
   expectRoomBeside,
+  hasRoomBeside,
   INFEASIBLE,
   isActive,
   isVirtual,
@@ -31,6 +32,25 @@ export {
   overlaid,
   overlaidSteps,
 } from '../overlays.ts';
+export {
+  acceptance,
+  bookingFailure,
+  dueChange,
+  isHandled,
+  isProvidedBy,
+  lossOfBooking,
+  nextDueMs,
+  outcomeCondition,
+  type PodSet,
+  PROVISIONED,
+  phaseOf,
+  podsFailure,
+  requestGang,
+  requestKey,
+  requestPods,
+  requestTriedBy,
+  requestUsedBy,
+} from '../provisioning-requests.ts';
 export { checkRemedies, provePodRemedy } from '../remedy-check.ts';
 export { solve } from '../solve.ts';
 export type { RankedNode } from '../solver/emptiable.ts';

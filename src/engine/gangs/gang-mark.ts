@@ -9,6 +9,7 @@ import {
 import { own, remembering } from '#lib';
 import type { EnginePod } from '../input.ts';
 import { namespaceOf } from '../pods.ts';
+import { requestTriedBy } from '../provisioning-requests.ts';
 
 /** Declaration of a gang by one of its pods. */
 export interface GangMark {
@@ -51,6 +52,14 @@ function minimumOf(text: string | undefined, field: string): Pick<GangMark, 'min
 
 /** Sources of marks, by precedence. */
 const SOURCES: readonly { readonly source: string; readonly read: (pod: EnginePod) => Named | undefined }[] = [
+  {
+    source: 'ProvisioningRequest',
+    read: (pod) => {
+      const name = requestTriedBy(pod);
+      if (name === undefined) return undefined;
+      return { name, ...minimumOf(own(pod.metadata.annotations ?? {}, GANG_MIN_ANNOTATION), GANG_MIN_ANNOTATION) };
+    },
+  },
   {
     source: 'PodGroup.scheduling.k8s.io',
     read: ({ spec }) => {

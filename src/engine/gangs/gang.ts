@@ -5,6 +5,7 @@ import type { EnginePod } from '../input.ts';
 import { compareText } from '../instance-types.ts';
 import type { EngineNode, EngineSnapshot } from '../model.ts';
 import { isActive, isScheduled, podKey } from '../pods.ts';
+import { requestTriedBy } from '../provisioning-requests.ts';
 import { type GangMark, gangMarkOf } from './gang-mark.ts';
 
 export interface Gang {
@@ -36,7 +37,7 @@ export function gangsAmong(
   const members = new Map<string, { readonly mark: GangMark; readonly pods: EnginePod[] }>();
   for (const pod of pods) {
     // pods of nodes that are removed still run
-    if (isScheduled(pod) || isVirtual(pod)) continue;
+    if (isScheduled(pod) || (isVirtual(pod) && requestTriedBy(pod) === undefined)) continue;
     const mark = gangMarkOf(pod);
     if (mark === undefined) continue;
     const known = members.get(mark.id);

@@ -2,6 +2,7 @@
 import { interleave } from '#lib';
 import type { EnginePod } from '../input.ts';
 import { namespaceOf, podKey } from '../pods.ts';
+import { isBooked } from '../provisioning-requests.ts';
 import type { Topology } from '../topology/topology.ts';
 import type { Entry } from './admission.ts';
 
@@ -11,6 +12,12 @@ export function heavyLast<T extends Entry>(entries: readonly T[]): readonly T[] 
   if (heavy.length === 0) return entries;
   const byNamespace = Map.groupBy(heavy, ({ pod }) => namespaceOf(pod));
   return [...entries.filter((entry) => !entry.isHeavy), ...interleave([...byNamespace.values()])];
+}
+
+/** Moves virtual pods of booked capacity to the front, because other pods must not take their room. */
+export function putBookedFirst<T extends Entry>(entries: readonly T[]): readonly T[] {
+  const booked = entries.filter(({ pod }) => isBooked(pod));
+  return booked.length === 0 ? entries : [...booked, ...entries.filter(({ pod }) => !isBooked(pod))];
 }
 
 /** Moves the pods of gangs to the end, in the order of the gangs, because they must not take room from ordinary pods. */

@@ -23,7 +23,7 @@ const VERDICTS = {
   'several-pdbs': ['A pod matches several PDBs', 'protected'],
   budget: ['The disruption budgets of the NodePool are used up', 'protected'],
   limits: ['The limit of the NodePool has no room for a replacement', 'protected'],
-  'buffer-pods': ['A CapacityBuffer reserves the node', 'protected'],
+  'buffer-pods': ['A CapacityBuffer or ProvisioningRequest reserves the node', 'protected'],
   'consolidation-disabled': ['Consolidation is disabled in the NodePool', 'protected'],
   'only-when-empty': ['The NodePool allows only the removal of empty nodes', 'protected'],
   'no-pool-label': ['The node has no NodePool label', 'kept'],

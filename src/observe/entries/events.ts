@@ -89,6 +89,7 @@ export {
   OPERATOR_RESUMED,
 } from '../events/objects.ts';
 export {
+  CONSUMES_REQUEST,
   DISRUPTED,
   DO_NOT_DISRUPT_GRACE_PERIOD_ELAPSED,
   DO_NOT_DISRUPT_UNTIL,

@@ -57,6 +57,17 @@ export const POD_HELD = event({
   message: (until: string, text: string) => `No nodes are launched for this pod until ${until}: ${text}`,
 });
 
+export const CONSUMES_REQUEST = event({
+  reason: 'ConsumesProvisioningRequest',
+  type: 'Normal',
+  about: ['Pod'],
+  meaning: 'No node is launched for the pod, because a ProvisioningRequest provides its capacity.',
+  key: 'uid of the pod',
+  windowMs: 5 * MINUTE,
+  message: (request: string) =>
+    `Unschedulable pod didn't trigger scale-up, because it's consuming ProvisioningRequest ${request}`,
+});
+
 export const NOT_BOUND = event({
   reason: 'NotBound',
   type: 'Warning',

@@ -13,6 +13,12 @@ export const SCHEDULER_UNPACKED_NODEPOOLS = counter({
   labels: ['reason'],
 });
 
+export const PROVISIONING_REQUESTS = counter({
+  name: 'karpenter_provisioning_requests_total',
+  help: 'ProvisioningRequests by reason of their last condition, counted when capacity is provided, refused for ever, or released',
+  labels: ['class', 'reason'],
+});
+
 export const SCHEDULER_QUEUE_DEPTH = gauge({
   name: 'karpenter_scheduler_queue_depth',
   help: 'Pods of the current solve',

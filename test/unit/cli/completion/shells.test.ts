@@ -42,7 +42,7 @@ describe('completion of bash', () => {
     [['report', ''], ['moves']],
     [
       ['explain', ''],
-      ['pod', 'nodeclaim', 'node', 'instance-type', 'blockers', 'drain', 'budgets'],
+      ['pod', 'nodeclaim', 'provisioningrequest', 'node', 'instance-type', 'blockers', 'drain', 'budgets'],
     ],
     [['explain', 'budgets', '--ne'], ['--next']],
     [

@@ -15,7 +15,7 @@ const nested = { field: SECRET, object: { token: SECRET }, list: [{ token: SECRE
 
 /** Reviewed maps of scalars with user-defined keys: quantities, labels, selectors and tags. */
 const MAPS =
-  /(^|\.)(labels|matchLabels|nodeSelector|selector|requests|limits|capacity|allocatable|overhead|allocatedResources|consumedCapacity|resources|tags|annotations|subnetSelector|securityGroupSelector|amiSelector|(cpu|topology)ManagerPolicyOptions|qosReserved|evictionHard|evictionSoft|evictionSoftGracePeriod|evictionMinimumReclaim|systemReserved|kubeReserved|featureGates)$/;
+  /(^|\.)(labels|matchLabels|nodeSelector|selector|requests|limits|capacity|allocatable|overhead|allocatedResources|consumedCapacity|resources|tags|annotations|subnetSelector|securityGroupSelector|amiSelector|(cpu|topology)ManagerPolicyOptions|qosReserved|evictionHard|evictionSoft|evictionSoftGracePeriod|evictionMinimumReclaim|systemReserved|kubeReserved|featureGates|parameters|provisioningClassDetails)$/;
 
 function* walk(keep: Keep, path: string): Generator<readonly [path: string, keep: Keep]> {
   yield [path, keep];
