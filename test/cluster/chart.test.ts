@@ -250,7 +250,7 @@ describe('the chart', () => {
   it('rejects invalid values with their path and the allowed values', async () => {
     await expect(rendered({ settings: { spotRisk: 'much' } })).rejects.toThrow("at '/settings/spotRisk'");
     await expect(rendered({ settings: { preferencePolicy: 'Sometimes' } })).rejects.toThrow(
-      "at '/settings/preferencePolicy': value must be one of 'Respect', 'Ignore'",
+      "at '/settings/preferencePolicy': value must be one of 'Priced', 'Respect', 'Ignore'",
     );
     await expect(rendered({ settings: { enableDRA: true, awsFeatureGates: { draEFA: true } } })).rejects.toThrow(
       'settings.enableDRA is mutually exclusive with settings.awsFeatureGates.draEFA: unset them',
