@@ -41,6 +41,7 @@ import { OverlayPrices } from './pricing/overlay.ts';
 import { PriceBookFile, priceBookController } from './pricing/price-book-file.ts';
 import { Pricing, pricingController } from './pricing/pricing.ts';
 import { Ec2Provider } from './provider.ts';
+import { reservationCalendar } from './reservations/calendar.ts';
 import { reservationExpiration, reservedCapacityType } from './reservations/capacitytype.ts';
 import { Reservations } from './reservations/reservations.ts';
 import { SecurityGroups } from './securitygroups.ts';
@@ -105,6 +106,7 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
     ...refreshers,
     launchTemplatesController(parts.templates),
     ...noticeControllers(context, parts, interrupted),
+    ...reservationControllers(context, parts, provider),
     ...(offers.spotRisk.isOn ? [spotRiskWatch(offers.spotRisk, options.informers, clock)] : []),
     ...keepers.filter((keeper) => keeper !== undefined),
   ];
@@ -398,15 +400,27 @@ function noticeControllers(
   interrupted: Interrupted | undefined,
 ): readonly Controller[] {
   const { settings, clients, client, informers, events, clock, metrics } = context;
-  const { unavailable, spotRisk, reservations, instances } = parts;
+  const { unavailable, spotRisk, reservations } = parts;
   const acting = { client, informers, events, clock, metrics, unavailable, spotRisk, reservations, interrupted };
   return [
-    ...(settings.featureGates.reservedCapacity
-      ? [reservationExpiration(client, informers), reservedCapacityType(client, informers, instances)]
-      : []),
     instanceStatus({ ec2: clients.ec2, ...acting }),
     ...(settings.interruptionQueue === ''
       ? []
       : [interruption({ sqs: clients.sqs, queueName: settings.interruptionQueue, ...acting })]),
+  ];
+}
+
+/** Without the feature gate, launches use open reservations as EC2 selects them. */
+function reservationControllers(
+  { settings, clients, client, informers, events, clock, metrics }: Context,
+  { reservations, instances }: Parts,
+  provider: Ec2Provider,
+): readonly Controller[] {
+  if (!settings.featureGates.reservedCapacity) return [];
+  const instanceTypes: Ec2Provider['instanceTypes'] = (nodePool) => provider.instanceTypes(nodePool);
+  return [
+    reservationExpiration(client, informers, clock),
+    reservedCapacityType(client, informers, instances),
+    reservationCalendar({ ec2: clients.ec2, informers, reservations, instanceTypes, events, metrics, clock }),
   ];
 }

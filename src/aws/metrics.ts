@@ -6,6 +6,7 @@ import { NO_CHARGES } from '#engine/costs';
 import { defined } from '#lib';
 import { currentController } from '#observe/logger';
 import {
+  CAPACITY_RESERVATIONS_IDLE_USD_PER_DAY,
   CLOUDPROVIDER_BATCHER_BATCH_SIZE,
   CLOUDPROVIDER_BATCHER_BATCH_TIME_SECONDS,
   CLOUDPROVIDER_DURATION_SECONDS,
@@ -49,6 +50,7 @@ export function awsMetrics(metrics: Metrics, typesInUse: () => ReadonlySet<strin
     offeringPrice: ofTypes(CLOUDPROVIDER_INSTANCE_TYPE_OFFERING_PRICE_ESTIMATE),
     priceEstimated: ofTypes(CLOUDPROVIDER_INSTANCE_TYPE_PRICE_ESTIMATED),
     offerings: metrics.gauge(CLOUDPROVIDER_OFFERINGS_COUNT),
+    idleReservations: new OwnedSeries(metrics, CAPACITY_RESERVATIONS_IDLE_USD_PER_DAY),
   };
 }
 

@@ -66,6 +66,7 @@ import type { PlacementGroups } from './placementgroups.ts';
 import { nodeCharges } from './pricing/node-charges.ts';
 import type { PriceBookFile } from './pricing/price-book-file.ts';
 import { REPAIR_RULES } from './repair-rules.ts';
+import { leavingOf, withoutEnding } from './reservations/endings.ts';
 import type { Reservations } from './reservations/reservations.ts';
 import type { Subnets } from './subnets/subnets.ts';
 import { restrictedTags } from './tags.ts';
@@ -155,7 +156,9 @@ export class Ec2Provider implements CloudProvider {
       this.#reportUnresolved(nodePool);
       return [];
     }
-    return this.#options.types.list(nodeClass);
+    const { terminationGracePeriod } = nodePool.spec.template.spec;
+    const types = await this.#options.types.list(nodeClass);
+    return withoutEnding(types, nodeClass, { nodePool, terminationGracePeriod }, this.#options.clock.now());
   }
 
   typeTerms(nodePool: NodePool, instanceType: string): TypeTerms | undefined {
@@ -197,7 +200,9 @@ export class Ec2Provider implements CloudProvider {
     const nodeClass = this.#readyNodeClass(claim);
     let types: readonly InstanceType[];
     try {
-      types = await this.#options.types.list(nodeClass);
+      const nodePool = this.#options.informers.store(NODE_POOL).get({ name: poolNameOf(claim) });
+      const all = await this.#options.types.list(nodeClass);
+      types = withoutEnding(all, nodeClass, leavingOf(claim, nodePool), this.#options.clock.now());
     } catch (error) {
       throw new CreateFailed('InstanceTypeResolutionFailed', 'Error resolving instance types', { cause: error });
     }

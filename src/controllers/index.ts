@@ -67,6 +67,7 @@ import { ProvisioningRequests } from './provisioningrequest/requests.ts';
 import { staticDeprovisioning } from './static/deprovisioning.ts';
 import { staticProvisioning } from './static/provisioning.ts';
 import { staticHint } from './static/static-claims.ts';
+import { policyWindows } from './windows.ts';
 
 /** Objects that the controllers share with the views of the operator. */
 interface Parts {
@@ -190,6 +191,7 @@ const poolConditions = (deps: Deps): readonly Controller[] => [
   nodePolicyConditions(deps),
   policyCeilings(deps),
   ...(deps.settings.featureGates.capacityQuota ? [quotaStatus(deps)] : []),
+  policyWindows(deps),
 ];
 
 /** Returns the controllers. Excludes cluster state if the settings disable its observability. */

@@ -6,7 +6,9 @@ import {
   NODE_POOL,
   NODEPOLICY_CONDITIONS,
   type NodePolicy,
+  type NodePool,
   overruledSections,
+  sectionFor,
   setCondition,
 } from '#api/objects';
 import { nodePolicyErrors } from '#api/validation';
@@ -16,6 +18,7 @@ import { sameJson } from '#lib';
 import type { Deps } from './deps.ts';
 
 const OVERRULED = 'Overruled';
+const OBSERVING = 'Observing';
 /** Maximum number of sections in a message. */
 const MOST_NAMED = 10;
 
@@ -44,10 +47,18 @@ export function nodePolicyConditions({ client, clock, cluster }: Deps): Reconcil
     async reconcile(policy) {
       const overruled = overruledSections(nodePolicies.list(), nodePools.list()).get(policy.metadata.name) ?? [];
       const judged = setCondition(policy, NODEPOLICY_CONDITIONS, validity(policy), clock.now());
-      const after =
+      const settledOverlap =
         overruled.length === 0
           ? clearCondition(judged, NODEPOLICY_CONDITIONS, OVERRULED, clock.now())
           : setCondition(judged, NODEPOLICY_CONDITIONS, overruledBy(overruled), clock.now());
+      const observed = nodePools.list().filter((pool) => {
+        const mode = sectionFor(nodePolicies.list(), pool, 'mode');
+        return mode?.value === 'Observe' && mode.policy.metadata.name === policy.metadata.name;
+      });
+      const after =
+        observed.length === 0
+          ? clearCondition(settledOverlap, NODEPOLICY_CONDITIONS, OBSERVING, clock.now())
+          : setCondition(settledOverlap, NODEPOLICY_CONDITIONS, observing(observed), clock.now());
       await writeChanges(client, NODE_POLICY, { before: policy, after }, { part: 'status', lock: true });
       return settled;
     },
@@ -61,6 +72,14 @@ function validity(policy: NodePolicy): ConditionUpdate {
     ? { type, status: 'True' }
     : { type, status: 'False', reason: 'InvalidSection', message: errors.join('; ') };
 }
+
+/** The condition shows since when decisions are only reported, also for another leader. */
+const observing = (pools: readonly NodePool[]): ConditionUpdate => {
+  const names = pools.map(({ metadata }) => metadata.name).sort();
+  const more = names.length > MOST_NAMED ? `, and ${names.length - MOST_NAMED} more` : '';
+  const message = `decisions on nodes of NodePool ${names.slice(0, MOST_NAMED).join(', ')}${more} are not carried out`;
+  return { type: OBSERVING, status: 'True', reason: 'ModeObserve', message };
+};
 
 type OverruledList = NonNullable<ReturnType<ReturnType<typeof overruledSections>['get']>>;
 

@@ -1,6 +1,7 @@
 /** NodePools with `spec.replicas`, whose nodes exist independent of pods. */
 import { NODEPOOL_HASH_VERSION, nodePoolHash } from '#api/hashes';
 import {
+  CAPACITY_RESERVATION_ID_LABEL,
   HOSTNAME_LABEL,
   NODEPOOL_HASH_ANNOTATION,
   NODEPOOL_HASH_VERSION_ANNOTATION,
@@ -8,7 +9,7 @@ import {
   type NodePool,
 } from '#api/objects';
 import { disruptionCost } from './disruption/candidates/disruption-cost.ts';
-import { cheapestPrice, compareText, compatibleOfferings, requirementsOf } from './instance-types.ts';
+import { cheapestPrice, compareText, compatibleOfferings, isReserved, requirementsOf } from './instance-types.ts';
 import type { InstanceType, PlannedClaim, PoolInput, StateNode } from './model.ts';
 import { claimExtras } from './node-extras.ts';
 import { SIMULATION_ONLY, templateRequirements } from './node-template.ts';
@@ -44,13 +45,23 @@ export function templateClaim(
   };
 }
 
-/** Returns true if a NodeClaim of a static NodePool can be launched now, because an offering that it allows is available. */
-export function canLaunch(nodePool: NodePool, instanceTypes: readonly InstanceType[]): boolean {
+/**
+ * Returns the number of NodeClaims of a static NodePool that can be launched now: Infinity if an offering that it allows is
+ * available, or else the remaining instances of the capacity reservations that it allows.
+ */
+export function launchableNodes(nodePool: NodePool, instanceTypes: readonly InstanceType[]): number {
   const requirements = templateRequirements(nodePool).without(HOSTNAME_LABEL, ...SIMULATION_ONLY);
-  return instanceTypes.some(
-    (type) =>
-      requirements.compatible(requirementsOf(type), LOOSE) && compatibleOfferings(type, requirements).length > 0,
+  const offerings = instanceTypes
+    .filter((type) => requirements.compatible(requirementsOf(type), LOOSE))
+    .flatMap((type) => compatibleOfferings(type, requirements));
+  if (!offerings.every(isReserved)) return Number.POSITIVE_INFINITY;
+  const left = new Map(
+    offerings.map((offering) => [
+      requirementsOf(offering).get(CAPACITY_RESERVATION_ID_LABEL).any(),
+      offering.reservationCapacity ?? 0,
+    ]),
   );
+  return [...left.values()].reduce((sum, instances) => sum + instances, 0);
 }
 
 /** NodeClaim of a static NodePool, with its node if it exists. */

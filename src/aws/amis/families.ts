@@ -3,7 +3,7 @@ import type { AmiFamily as AmiFamilyName, EC2NodeClass } from '#api/objects';
 
 export interface AmiFamily {
   readonly name: AmiFamilyName;
-  /** Volumes of nodes if the NodeClass specifies none. */
+  /** Volumes of nodes if the NodeClass does not specify volumes. */
   readonly blockDevices: readonly { readonly deviceName: string; readonly size: string }[];
   /** Device name of the volume that holds the kubelet's root directory. */
   readonly ephemeralDevice?: string;

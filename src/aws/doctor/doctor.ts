@@ -13,6 +13,7 @@ import { definitions, type FoundController, findControllers, installation, pause
 import { type Finding, problem, unknownFinding, warning } from './finding.ts';
 import { checkNodeClass, type NodeClassChecks } from './nodeclasses.ts';
 import { diagnoseNodePools, surveyOf } from './nodepools.ts';
+import { checkReservations, comingOf } from './reservations.ts';
 import { controllerRole, type SimulatedScope, simulateCalls } from './simulation.ts';
 import { takeover } from './takeover.ts';
 import { writePermissions } from './writes.ts';
@@ -75,12 +76,14 @@ async function checks(options: DoctorOptions, client: HttpKubeReader): Promise<r
 }
 
 /** Runs checks and returns their findings, or a warning if they fail. */
-async function runChecks(subject: string, look: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
+async function runChecks(
+  subject: string,
+  look: () => Promise<readonly Finding[]>,
+  fix = 'use a kubeconfig with the permission to list NodeClaims, Nodes, Leases, CRDs and webhook configurations',
+): Promise<readonly Finding[]> {
   try {
     return await look();
   } catch (error) {
-    const fix =
-      'use a kubeconfig with the permission to list NodeClaims, Nodes, Leases, CRDs and webhook configurations';
     return [unknownFinding(subject, `cannot be checked: ${(error as Error).message}`, fix)];
   }
 }
@@ -104,14 +107,28 @@ async function objects(
       ...nodeClasses.map((nodeClass) => checkNodeClass(nodeClass, context)),
     ]);
     const resolved = new Map(reports.map(({ nodeClass }) => [nodeClass.metadata.name, nodeClass]));
-    const ofPools = await diagnoseNodePools(pools, { nodeClasses: resolved, survey: surveyOf(context) });
+    const survey = surveyOf(context);
+    const ofPools = await diagnoseNodePools(pools, { nodeClasses: resolved, survey, coming: comingOf(context) });
+    const own = controllers.find(({ isKarpenter }) => !isKarpenter);
+    const ofReservations = await runChecks(
+      'capacity reservations',
+      () => checkReservations({ pools, nodeClasses: resolved, survey, controller: own, context }),
+      'allow ec2:DescribeCapacityReservations',
+    );
     const none = warning('EC2NodeClasses', 'none found', 'kubectl apply -f examples/ec2nodeclass.yaml');
     if (reports.length === 0) return [...ofRole, none, ...ofPools, ...ofTakeover];
     const launch = reports.find((report) => report.launch !== undefined)?.launch;
     const reboots = policies.some(({ spec }) => spec.repair?.conditions?.some(({ action }) => action === 'Reboot'));
     const writes =
       launch === undefined ? [] : await writePermissions(context.clients, context.clusterName, launch, { reboots });
-    return [...writes, ...ofRole, ...ofPools, ...reports.flatMap(({ findings }) => findings), ...ofTakeover];
+    return [
+      ...writes,
+      ...ofRole,
+      ...ofPools,
+      ...ofReservations,
+      ...reports.flatMap(({ findings }) => findings),
+      ...ofTakeover,
+    ];
   } catch (error) {
     const fix = 'use a kubeconfig with the permission to list NodePools, NodePolicies and EC2NodeClasses';
     return [problem('NodePools and EC2NodeClasses', (error as Error).message, fix)];

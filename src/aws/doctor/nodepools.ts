@@ -19,7 +19,7 @@ import { type Finding, fine, problem, warning } from './finding.ts';
 import type { NodeClassChecks } from './nodeclasses.ts';
 
 /** Returns the instance types of a NodeClass, with the obstacle that prevents the launch of each offering. */
-type Survey = (nodeClass: EC2NodeClass) => Promise<readonly Surveyed[]>;
+export type Survey = (nodeClass: EC2NodeClass) => Promise<readonly Surveyed[]>;
 
 /** Loads instance types and prices on the first call. */
 export function surveyOf({ clients, clock }: Pick<NodeClassChecks, 'clients' | 'clock'>): Survey {
@@ -55,6 +55,9 @@ export function surveyOf({ clients, clock }: Pick<NodeClassChecks, 'clients' | '
   };
 }
 
+/** Returns a text about the first scheduled reservation that the NodePool can use, or undefined. */
+export type Coming = (nodePool: NodePool, nodeClass: EC2NodeClass) => Promise<string | undefined>;
+
 interface PoolChecks {
   /**
    * NodeClasses by name, with resolved resources as their status, or without a status if a subnet or an image is
@@ -62,6 +65,7 @@ interface PoolChecks {
    */
   readonly nodeClasses: ReadonlyMap<string, EC2NodeClass>;
   readonly survey: Survey;
+  readonly coming: Coming;
 }
 
 export async function diagnoseNodePools(pools: readonly NodePool[], checks: PoolChecks): Promise<readonly Finding[]> {
@@ -73,7 +77,7 @@ export async function diagnoseNodePools(pools: readonly NodePool[], checks: Pool
   return findings;
 }
 
-async function checkNodePool(pool: NodePool, { nodeClasses, survey }: PoolChecks): Promise<readonly Finding[]> {
+async function checkNodePool(pool: NodePool, { nodeClasses, survey, coming }: PoolChecks): Promise<readonly Finding[]> {
   const subject = `NodePool ${pool.metadata.name}`;
   const { group, kind, name } = pool.spec.template.spec.nodeClassRef;
   if (group !== EC2_NODE_CLASS.group || kind !== EC2_NODE_CLASS.kind)
@@ -96,7 +100,7 @@ async function checkNodePool(pool: NodePool, { nodeClasses, survey }: PoolChecks
   const wrong = [...invalid(pool, subject), ...notReady(pool, subject)];
   if (wrong.length > 0) return wrong;
   try {
-    return [...(await purchases(pool, { subject, nodeClass, survey })), ...limits(pool, subject)];
+    return [...(await purchases(pool, { subject, nodeClass, survey, coming })), ...limits(pool, subject)];
   } catch (error) {
     const fix = 'see the error; permissions are listed above';
     return [warning(subject, `its instance types cannot be determined: ${describeError(error)}`, fix)];
@@ -120,9 +124,13 @@ interface Purchases {
   readonly subject: string;
   readonly nodeClass: EC2NodeClass;
   readonly survey: Survey;
+  readonly coming: Coming;
 }
 
-async function purchases(pool: NodePool, { subject, nodeClass, survey }: Purchases): Promise<readonly Finding[]> {
+async function purchases(
+  pool: NodePool,
+  { subject, nodeClass, survey, coming }: Purchases,
+): Promise<readonly Finding[]> {
   const uses = `uses EC2NodeClass ${nodeClass.metadata.name}`;
   if (nodeClass.status === undefined)
     return [
@@ -131,6 +139,13 @@ async function purchases(pool: NodePool, { subject, nodeClass, survey }: Purchas
   const surveyed = await survey(nodeClass);
   const requirements = poolRequirements(pool);
   const allowed = surveyed.filter(({ type }) => requirements.compatible(requirementsOf(type), LOOSE));
+  const sold = allowed.filter(({ entries }) =>
+    entries.some(
+      ({ offering, obstacle }) => obstacle === undefined && requirements.compatible(requirementsOf(offering), LOOSE),
+    ),
+  );
+  const awaited = sold.length === 0 ? await coming(pool, nodeClass) : undefined;
+  if (awaited !== undefined) return [fine(subject, `${uses} and waits for ${awaited}`)];
   if (allowed.length === 0)
     return [
       problem(
@@ -139,11 +154,6 @@ async function purchases(pool: NodePool, { subject, nodeClass, survey }: Purchas
         FIX,
       ),
     ];
-  const sold = allowed.filter(({ entries }) =>
-    entries.some(
-      ({ offering, obstacle }) => obstacle === undefined && requirements.compatible(requirementsOf(offering), LOOSE),
-    ),
-  );
   if (sold.length === 0) {
     const text = `cannot launch nodes: none of its ${allowed.length} instance types has an offering that matches its requirements in the zones of its EC2NodeClass`;
     return [problem(subject, text, FIX)];

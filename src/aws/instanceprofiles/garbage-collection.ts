@@ -17,7 +17,7 @@ import type { InstanceProfiles, ListedProfile } from './instanceprofiles.ts';
 import { classPath, clusterPath, type Scope } from './names.ts';
 
 const PERIOD_MS = 30 * 60_000;
-/** A long hold costs nothing because profiles are free, whereas nodes without their profile have no credentials. */
+/** A long hold is free, as profiles are, whereas nodes without their profile have no credentials. */
 const HOLD_MS = 24 * 3_600_000;
 /** Doubtful profiles that are deleted in a pass after the hold. */
 const DOUBTFUL_AT_ONCE = 2;

@@ -167,7 +167,8 @@ export const reservationStep =
       const ends = found.flatMap(({ endTime }) => (endTime === undefined ? [] : [Date.parse(endTime) - clock.now()]));
       return {
         nodeClass: tools.setCondition(listed, ready(type)),
-        againMs: Math.max(0, Math.min(MINUTE_MS, ...ends)),
+        // a reservation is used from its start on, and not a minute later
+        againMs: Math.max(0, Math.min(await reservations.nextReadMs(nodeClass), ...ends)),
       };
     } catch (error) {
       return unresolvedResult(tools, nodeClass, type, failedLookup('capacity reservations', error));

@@ -13,14 +13,21 @@ import {
   type KubeObject,
   NODE,
   NODE_CLAIM,
+  NODE_POOL,
+  type NodeClaim,
+  poolNameOf,
   REGISTERED_LABEL,
+  TERMINATION_TIMESTAMP_ANNOTATION,
 } from '#api/objects';
-import { deleteExactly, type Informers, type KubeClient, writeChanges } from '#kube/client';
+import { readDurationOrNever } from '#api/values';
+import { deleteExactly, type Informers, type KubeClient, unlessGone, writeChanges } from '#kube/client';
 import { after, Requeue, type Singleton } from '#kube/reconcilers';
-import { rejections } from '#lib';
+import { rejections, timestamp } from '#lib';
+import type { Timepiece } from '#lib/clock';
 import { combineErrors } from '../errors.ts';
 import { providerId } from '../instances/instance.ts';
 import type { Instances } from '../instances/instances.ts';
+import { emptyByMs, leaveMs, leavingOf } from './endings.ts';
 
 const PERIOD_MS = 60_000;
 
@@ -82,38 +89,61 @@ export const reservedCapacityType = (client: KubeClient, informers: Informers, i
   },
 });
 
-/** Deletes NodeClaims on a capacity block that is about to end, while there is time to move their pods. */
-export const reservationExpiration = (client: KubeClient, informers: Informers): Singleton => ({
-  name: 'capacityreservation.expiration',
-  singleton: true,
-  backOff: { baseMs: 1000, maxMs: PERIOD_MS },
-  async reconcile({ log }) {
-    const expiring = new Set(
-      informers
-        .store(EC2_NODE_CLASS)
-        .list()
-        .flatMap(({ status }) => status?.capacityReservations ?? [])
-        .filter(({ state }) => state === 'expiring')
-        .map(({ id }) => id),
-    );
-    const ending = informers
-      .store(NODE_CLAIM)
-      .list()
-      .filter(
-        ({ metadata: { labels, deletionTimestamp } }) =>
-          deletionTimestamp === undefined && expiring.has(labels?.[CAPACITY_RESERVATION_ID_LABEL] ?? ''),
+/**
+ * Deletes the NodeClaims of capacity reservations that are about to end, early enough that their nodes are empty when EC2
+ * terminates the instances.
+ */
+export function reservationExpiration(client: KubeClient, informers: Informers, clock: Timepiece): Singleton {
+  /** Sets the deadline of the drain, after which the remaining pods are deleted, unless it is earlier already. */
+  async function setDeadline(claim: NodeClaim, emptyMs: number): Promise<void> {
+    const graceMs = readDurationOrNever(claim.spec.terminationGracePeriod);
+    if (graceMs !== undefined && clock.now() + graceMs <= emptyMs) return;
+    const annotations = { [TERMINATION_TIMESTAMP_ANNOTATION]: timestamp(emptyMs) };
+    await unlessGone(client.patch(NODE_CLAIM, claim.metadata, { metadata: { annotations } }));
+  }
+
+  return {
+    name: 'capacityreservation.expiration',
+    singleton: true,
+    backOff: { baseMs: 1000, maxMs: PERIOD_MS },
+    async reconcile({ log }) {
+      const nowMs = clock.now();
+      const reservations = new Map(
+        informers
+          .store(EC2_NODE_CLASS)
+          .list()
+          .flatMap(({ status }) => status?.capacityReservations ?? [])
+          .map((reservation) => [reservation.id, reservation]),
       );
-    const results = await Promise.allSettled(
-      ending.map(async (claim) => {
-        if (!(await deleteExactly(client, NODE_CLAIM, claim))) return;
-        log.info('initiating delete from capacity block expiration', {
-          NodeClaim: { name: claim.metadata.name },
-          'capacity-reservation-id': claim.metadata.labels?.[CAPACITY_RESERVATION_ID_LABEL],
+      const leaving = informers
+        .store(NODE_CLAIM)
+        .list()
+        .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+        .flatMap((claim) => {
+          const reservation = reservations.get(claim.metadata.labels?.[CAPACITY_RESERVATION_ID_LABEL] ?? '');
+          const nodePool = informers.store(NODE_POOL).get({ name: poolNameOf(claim) });
+          const atMs = reservation && leaveMs(reservation, leavingOf(claim, nodePool));
+          return reservation === undefined || atMs === undefined
+            ? []
+            : [{ claim, reservation, atMs, emptyMs: emptyByMs(reservation, nodePool) ?? atMs }];
         });
-      }),
-    );
-    const failed = rejections(results);
-    if (failed.length > 0) throw combineErrors('deleting the NodeClaims of expiring capacity reservations', failed);
-    return after(PERIOD_MS);
-  },
-});
+      const results = await Promise.allSettled(
+        leaving
+          .filter(({ atMs }) => atMs <= nowMs)
+          .map(async ({ claim, reservation: { id, reservationType }, emptyMs }) => {
+            const isBlock = reservationType === 'capacity-block';
+            if (isBlock) await setDeadline(claim, emptyMs);
+            if (!(await deleteExactly(client, NODE_CLAIM, claim))) return;
+            log.info(`initiating delete from capacity ${isBlock ? 'block' : 'reservation'} expiration`, {
+              NodeClaim: { name: claim.metadata.name },
+              'capacity-reservation-id': id,
+            });
+          }),
+      );
+      const failed = rejections(results);
+      if (failed.length > 0) throw combineErrors('deleting the NodeClaims of expiring capacity reservations', failed);
+      const waits = leaving.filter(({ atMs }) => atMs > nowMs).map(({ atMs }) => atMs - nowMs);
+      return after(Math.min(PERIOD_MS, ...waits));
+    },
+  };
+}

@@ -18,13 +18,20 @@ import { tagFilters } from '../tags.ts';
 export type CapacityReservation = CapacityReservationStatus;
 
 const QUERY_TTL_MS = 60_000;
+/** Maximum age of a response while a reservation in it should have started. */
+const DUE_TTL_MS = 10_000;
+/** Duration of these frequent reads of a reservation that does not start. */
+const DUE_MS = 10 * 60_000;
 /** Time before its end at which a capacity block accepts no more instances. */
 const BLOCK_EXPIRES_MS = 40 * 60_000;
 
 type Query = Omit<DescribeCapacityReservationsCommandInput, 'NextToken'>;
 
+/** States of reservations that start at a time in the future. */
+const COMING: ReadonlySet<string> = new Set(['scheduled', 'delayed']);
+
 function queriesFor(nodeClass: EC2NodeClass): readonly Query[] {
-  const active = { Name: 'state', Values: ['active'] };
+  const active = { Name: 'state', Values: ['active', ...COMING] };
   return (nodeClass.spec.capacityReservationSelectorTerms ?? []).map((term) => {
     if (term.id !== undefined) return { CapacityReservationIds: [term.id], Filters: [active] };
     const owner = term.ownerID === undefined ? [] : [{ Name: 'owner-id', Values: [term.ownerID] }];
@@ -57,11 +64,42 @@ function reservationStatus(described: Described, nowMs: number): CapacityReserva
   };
 }
 
+/** Reservation that has not started. */
+export interface ScheduledReservation {
+  readonly id: string;
+  readonly instanceType: string;
+  readonly zone: string;
+  readonly reservationType: string;
+  readonly instances: number;
+  readonly startMs: number;
+  readonly endMs: number | undefined;
+}
+
+/** Returns undefined for a reservation without a start, which has no place in a calendar. */
+function scheduledReservation(described: Described): ScheduledReservation | undefined {
+  const startMs = described.StartDate?.getTime();
+  if (startMs === undefined) return undefined;
+  return {
+    id: described.CapacityReservationId ?? '',
+    instanceType: described.InstanceType ?? '',
+    zone: described.AvailabilityZone ?? '',
+    reservationType: described.ReservationType ?? 'default',
+    instances: described.TotalInstanceCount ?? 0,
+    startMs,
+    endMs: described.EndDate?.getTime(),
+  };
+}
+
+interface Answer {
+  readonly described: readonly Described[];
+  readonly atMs: number;
+}
+
 export class Reservations {
   readonly #ec2: EC2Client;
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #queries: LoadingCache<readonly Described[]>;
+  readonly #queries: LoadingCache<Answer>;
   readonly #available = new Map<string, number>();
 
   constructor(ec2: EC2Client, clock: Clock, log: Logger) {
@@ -73,16 +111,11 @@ export class Reservations {
 
   /** Returns the active reservations of the NodeClass, sorted by ID. */
   async list(nodeClass: EC2NodeClass, { anew = false }: Freshness = {}): Promise<readonly CapacityReservation[]> {
-    const answers = await Promise.all(
-      queriesFor(nodeClass).map((query) => {
-        const key = fingerprint(query);
-        if (anew) this.#queries.delete(key);
-        return this.#queries.get(key, () => this.#describe(query));
-      }),
-    );
+    const answers = await this.#answers(nodeClass, anew);
     const now = this.#clock.now();
     const found = new Map<string, CapacityReservation>();
-    for (const described of answers.flat()) {
+    for (const described of answers) {
+      if (COMING.has(described.State ?? '')) continue;
       if (described.EndDate !== undefined && described.EndDate.getTime() <= now) continue;
       const status = reservationStatus(described, now);
       if (status === undefined)
@@ -90,6 +123,54 @@ export class Reservations {
       else if (!found.has(status.id)) found.set(status.id, status);
     }
     return [...found.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  /** Returns the reservations of the NodeClass that have not started, by their start. */
+  async scheduled(nodeClass: EC2NodeClass): Promise<readonly ScheduledReservation[]> {
+    const coming = (await this.#answers(nodeClass, false)).filter(({ State = '' }) => COMING.has(State));
+    const byId = new Map(coming.map((described) => [described.CapacityReservationId, scheduledReservation(described)]));
+    return [...byId.values()]
+      .filter((each) => each !== undefined)
+      .sort((a, b) => a.startMs - b.startMs || (a.id < b.id ? -1 : 1));
+  }
+
+  /** Returns the milliseconds until the scheduled reservations of the NodeClass must be read again. */
+  async nextReadMs(nodeClass: EC2NodeClass): Promise<number> {
+    const now = this.#clock.now();
+    const waits = (await this.scheduled(nodeClass)).map(({ startMs }) =>
+      startMs > now ? startMs - now : isDue(startMs, now) ? DUE_TTL_MS : QUERY_TTL_MS,
+    );
+    return Math.min(QUERY_TTL_MS, ...waits);
+  }
+
+  async #answers(nodeClass: EC2NodeClass, anew: boolean): Promise<readonly Described[]> {
+    const answers = await Promise.all(
+      queriesFor(nodeClass).map(async (query) => {
+        const key = fingerprint(query);
+        if (anew) this.#queries.delete(key);
+        const load = (): Promise<Answer> => this.#answer(query);
+        const known = await this.#queries.get(key, load);
+        if (!this.#isOutdated(known)) return known.described;
+        this.#queries.delete(key);
+        return (await this.#queries.get(key, load)).described;
+      }),
+    );
+    return answers.flat();
+  }
+
+  /** Returns true if a reservation should have started since the response. */
+  #isOutdated({ described, atMs }: Answer): boolean {
+    const now = this.#clock.now();
+    return described.some(({ State = '', StartDate }) => {
+      const startMs = StartDate?.getTime() ?? Number.POSITIVE_INFINITY;
+      if (!COMING.has(State) || startMs > now) return false;
+      return atMs < startMs || (isDue(startMs, now) && now - atMs >= DUE_TTL_MS);
+    });
+  }
+
+  async #answer(query: Query): Promise<Answer> {
+    const atMs = this.#clock.now();
+    return { described: await this.#describe(query), atMs };
   }
 
   async #describe(query: Query): Promise<readonly Described[]> {
@@ -134,3 +215,6 @@ export class Reservations {
     if (this.#available.has(id)) this.#available.set(id, 0);
   }
 }
+
+/** Returns true if a reservation should have started a short time ago. */
+const isDue = (startMs: number, nowMs: number): boolean => startMs <= nowMs && nowMs - startMs < DUE_MS;

@@ -1,7 +1,7 @@
 /** Scales a static NodePool up: creates missing NodeClaims. */
 import { isTrue, NODE_POOL, type NodePool, READY } from '#api/objects';
 import { limitOfNodes } from '#engine/disruption';
-import { canLaunch, templateClaim } from '#engine/solve';
+import { launchableNodes, templateClaim } from '#engine/solve';
 import { after, type ReconcileContext, type Reconciler, settled } from '#kube/reconcilers';
 import { withBoundedConcurrency } from '#lib';
 import { monotonicMs } from '#lib/clock';
@@ -71,18 +71,6 @@ export function staticProvisioning(
       : Math.max(0, last.ms + LEAST_PACE_MS - monotonicMs(clock));
   }
 
-  /** Returns false also if the instance types are unknown, as for pending pods. */
-  async function isLaunchable(pool: NodePool, { log }: ReconcileContext): Promise<boolean> {
-    const NodePool = { name: pool.metadata.name };
-    try {
-      if (canLaunch(pool, await deps.cloud.instanceTypes(pool))) return true;
-      log.debug('waiting for an available offering', { NodePool });
-    } catch (error) {
-      log.debug('waiting for the instance types', { NodePool, error });
-    }
-    return false;
-  }
-
   return {
     name: 'static.provisioning',
     watches: NODE_POOL,
@@ -108,11 +96,31 @@ export function staticProvisioning(
         return after(AT_LIMIT_MS);
       }
       if (isObservedChange(deps, pool.metadata.name, count(claims))) return after(HELD_MS);
-      if (!(await isLaunchable(pool, context))) return after(NO_OFFERING_MS);
+      const launchable = await countLaunchable(deps, pool, context);
       // other controllers may have created NodeClaims while the instance types were read
-      const left = count(staticClaims({ cluster, queue }, pool, () => false));
+      const current = staticClaims({ cluster, queue }, pool, () => false);
+      // a reservation does not count NodeClaims without an instance yet
+      const unlaunched = current.active.filter(({ status }) => status?.providerID === undefined).length;
+      const left = Math.min(count(current), launchable - unlaunched);
       if (left > 0) await create(pool, left, context);
-      return after(REVIEW_MS);
+      return after(left < count(current) ? NO_OFFERING_MS : REVIEW_MS);
     },
   };
+}
+
+/** Returns the number of nodes that can be launched: 0 also if the instance types are unknown, as for pending pods. */
+async function countLaunchable(
+  { cloud }: Pick<Deps, 'cloud'>,
+  pool: NodePool,
+  { log }: ReconcileContext,
+): Promise<number> {
+  const NodePool = { name: pool.metadata.name };
+  try {
+    const most = launchableNodes(pool, await cloud.instanceTypes(pool));
+    if (most === 0) log.debug('waiting for an available offering', { NodePool });
+    return most;
+  } catch (error) {
+    log.debug('waiting for the instance types', { NodePool, error });
+    return 0;
+  }
 }

@@ -55,7 +55,7 @@ export { checkRemedies, provePodRemedy } from '../remedy-check.ts';
 export { solve } from '../solve.ts';
 export type { RankedNode } from '../solver/emptiable.ts';
 export { misfitText } from '../solver/misfits.ts';
-export { canLaunch, type StaticClaim, surplus, templateClaim } from '../static-pools.ts';
+export { launchableNodes, type StaticClaim, surplus, templateClaim } from '../static-pools.ts';
 export {
   affinityTerms,
   causeKey,

@@ -162,6 +162,8 @@ export interface ReservationSeed {
   readonly matchCriteria?: CapacityReservation['InstanceMatchCriteria'];
   readonly reservationType?: CapacityReservation['ReservationType'];
   readonly interruptible?: boolean;
+  /** Default: now. A later start makes a scheduled reservation. */
+  readonly startDateMs?: number;
   readonly endDateMs?: number;
   readonly tags?: Tags;
 }

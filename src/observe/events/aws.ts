@@ -144,3 +144,27 @@ export const INSTANCES_OF_ANOTHER_CLUSTER = event({
   message: (count: number, plural: string, ids: string) =>
     `Ignoring ${count} ${plural} of another cluster with the same name (${ids})`,
 });
+
+export const CAPACITY_RESERVATION_SCHEDULED = event({
+  reason: 'CapacityReservationScheduled',
+  type: 'Normal',
+  isLasting: true,
+  about: ['NodePool'],
+  meaning: 'A capacity reservation that the NodePool can use starts later. Nodes are launched in it from its start on.',
+  key: 'message and name of the NodePool',
+  windowMs: 60 * MINUTE,
+  message: (reservation: string) => `Waiting for ${reservation}`,
+});
+
+export const CAPACITY_RESERVATION_IDLE = event({
+  reason: 'CapacityReservationIdle',
+  type: 'Warning',
+  isLasting: true,
+  about: ['NodePool'],
+  meaning:
+    'An open capacity reservation that the NodePool could use is paid and not used, because no EC2NodeClass selects it.',
+  key: 'ID of the reservation',
+  windowMs: 60 * MINUTE,
+  message: (id: string, facts: string, nodeClass: string) =>
+    `Capacity reservation ${id} ${facts}; select it in spec.capacityReservationSelectorTerms of EC2NodeClass ${nodeClass}, or cancel it`,
+});

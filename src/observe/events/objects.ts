@@ -79,3 +79,21 @@ export const MEMORY_SHORT = event({
   message: (effects: string, remedy: string) =>
     `The memory of the operator is short, so it works more slowly (${effects}); ${remedy}`,
 });
+
+export const WINDOWS_OPENED = event({
+  reason: 'DisruptionWindowsOpened',
+  type: 'Normal',
+  about: ['NodePool'],
+  meaning: 'The windows of a NodePolicy have opened for reasons of disruption that nodes of the NodePool have.',
+  message: (policy: string, reasons: string, until: string) =>
+    `Windows of NodePolicy ${policy} opened for ${reasons}${until}`,
+});
+
+export const WINDOWS_CLOSED = event({
+  reason: 'DisruptionWindowsClosed',
+  type: 'Normal',
+  about: ['NodePool'],
+  meaning: 'The windows of a NodePolicy have closed while nodes of the NodePool have the reasons of disruption.',
+  message: (policy: string, reasons: string, until: string) =>
+    `Windows of NodePolicy ${policy} closed for ${reasons}${until}`,
+});

@@ -154,3 +154,9 @@ export const EC2NODECLASSES_USERDATA_BYTES = gauge({
   help: 'Size of the rendered user data, in bytes',
   labels: ['nodeclass'],
 });
+
+export const CAPACITY_RESERVATIONS_IDLE_USD_PER_DAY = gauge({
+  name: 'karpenter_capacity_reservations_idle_usd_per_day',
+  help: 'Cost of the unused instances of an open capacity reservation that NodePools could use and no EC2NodeClass selects, in USD per day',
+  labels: ['reservation_id', 'instance_type', 'zone'],
+});

@@ -72,3 +72,9 @@ export const CEILINGS_USAGE = gauge({
   help: 'Amounts that count toward ceilings, with the largest possible amounts of nodes that are being launched',
   labels: ['kind', 'name', 'resource_type'],
 });
+
+export const NODEPOOLS_WINDOW_OPEN = gauge({
+  name: 'karpenter_nodepools_window_open',
+  help: '1 while the windows of a NodePolicy allow the disruption of nodes of the NodePool for a reason, 0 otherwise',
+  labels: ['nodepool', 'reason'],
+});

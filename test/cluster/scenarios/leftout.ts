@@ -130,6 +130,7 @@ export const LEFT_OUT: readonly LeftOut[] = [
   },
   { file: 'replay-fidelity.test.ts', why: WAITS },
   { file: 'repair.test.ts', why: WAITS },
+  { file: 'reservations.test.ts', why: WAITS },
   { file: 'resize.test.ts', why: 'it tests how the kubelets of the local world carry out resizes' },
   { file: 'restarts.test.ts', test: 'the connection to the API server', why: FAULTS },
   { file: 'restarts.test.ts', test: 'a lost response', why: 'faults.test.ts in test/cluster covers more' },

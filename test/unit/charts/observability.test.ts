@@ -10,7 +10,7 @@ import { METRICS } from '../../../scripts/reference/metric-catalogue.ts';
 import { alerts, dashboards, labelsIn, queries, seriesIn } from '../../support/queries.ts';
 
 const OWNERSHIP = ['karpenter_k8s_aws_ec2nodeclass', 'karpenter_sh_nodepool'];
-const statuses = (['nodeclaim', 'node', 'nodepool', 'ec2nodeclass'] as const).flatMap((kind) => {
+const statuses = (['nodeclaim', 'node', 'nodepool', 'nodepolicy', 'ec2nodeclass'] as const).flatMap((kind) => {
   const isMany = kind === 'nodeclaim' || kind === 'node';
   const fields = { labels: isMany ? OWNERSHIP : [], shown: isMany ? 'together' : 'objects' } as const;
   return Object.values(statusDeclarations({ prefix: statusPrefix(kind), buckets: 'transition', ...fields }));

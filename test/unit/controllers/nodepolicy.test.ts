@@ -73,4 +73,19 @@ describe('a condition of a NodePolicy', () => {
     await world.pass(60);
     expect(stored('all').metadata.resourceVersion).toBe(resourceVersion);
   });
+
+  it('show since when NodePools are observed, and do not change with the time', async () => {
+    policy('watch', { mode: 'Observe' });
+    await world.pass(2);
+    const first = condition('watch', 'Observing');
+    expect(first).toMatchObject({ status: 'True', message: expect.stringContaining('NodePool default') });
+    await world.pass(3_600);
+    expect(condition('watch', 'Observing')).toEqual(first);
+    expect(await world.metrics.text()).toMatch(
+      /operator_nodepolicy_status_condition_current_status_seconds\{.*name="watch".*type="Observing".*status="True".*\} 3[56]/,
+    );
+    policy('act', { nodePools: { names: ['default'] }, mode: 'Act' });
+    await world.pass(2);
+    expect(condition('watch', 'Observing')).toBeUndefined();
+  });
 });

@@ -21,6 +21,7 @@ import { applyFilters, page } from '../filters.ts';
 import { type Account, zoneId } from '../state/account.ts';
 import { addPlacementGroup, addReservation } from '../state/additions.ts';
 import { isAlive } from '../state/machines.ts';
+import { endReservation, settleReservations } from '../state/reservation-times.ts';
 import { AwsError, invalidValue, missingParameter } from '../wire/error.ts';
 import { refuseDryRun } from './dry-run.ts';
 import { byIds, notFound } from './ids.ts';
@@ -46,6 +47,7 @@ export function createCapacityReservation(
     total,
     matchCriteria: input.InstanceMatchCriteria ?? 'open',
     tags: specifiedTags(input.TagSpecifications, 'capacity-reservation'),
+    ...(input.StartDate ? { startDateMs: new Date(input.StartDate).getTime() } : {}),
     ...(input.EndDate ? { endDateMs: new Date(input.EndDate).getTime() } : {}),
   });
   const stored = account.reservations.get(id);
@@ -152,23 +154,16 @@ export function cancelCapacityReservation(
   const id = input.CapacityReservationId ?? '';
   const reservation = account.reservations.get(id);
   if (!reservation) throw notFound(id, 'cr');
+  settleReservations(account);
   if (reservation.facts.State === 'cancelled') return { Return: true };
-  if (reservation.facts.State !== 'active') {
+  if (reservation.facts.State !== 'active' && reservation.facts.State !== 'scheduled') {
     throw new AwsError(
       'InvalidState',
       `The capacity reservation '${id}' is in the state ${reservation.facts.State ?? ''} and cannot be cancelled.`,
     );
   }
   refuseDryRun(input);
-  for (const machine of account.machines.all()) {
-    if (machine.reservation !== reservation) continue;
-    machine.reservation = undefined;
-    machine.capacityType = 'on-demand';
-    machine.lifecycle = undefined;
-    delete machine.capacityReservationId;
-  }
-  reservation.available = 0;
-  reservation.facts = { ...reservation.facts, State: 'cancelled', TotalInstanceCount: 0 };
+  endReservation(account, reservation, 'cancelled');
   return { Return: true };
 }
 
@@ -214,6 +209,7 @@ export function describeCapacityReservations(
   account: Account,
   input: DescribeCapacityReservationsRequest,
 ): DescribeCapacityReservationsResult {
+  settleReservations(account);
   const reservations = byIds(account.reservations.values(), input.CapacityReservationIds, 'cr', (each) => each.id);
   const found = applyFilters(
     reservations,

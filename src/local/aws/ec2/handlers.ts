@@ -5,6 +5,7 @@ import type { Account } from '../state/account.ts';
 import { AwsError } from '../wire/error.ts';
 import type { Handlers } from '../wire/service.ts';
 import * as capacity from './capacity.ts';
+import { describeCapacityBlockOfferings, purchaseCapacityBlock } from './capacity-blocks.ts';
 import { describeImages } from './describe-images.ts';
 import * as machines from './describe-machines.ts';
 import * as network from './describe-network.ts';
@@ -33,6 +34,7 @@ export function ec2Handlers(account: Account): Handlers {
 
   return {
     DescribeAvailabilityZones: read(network.describeAvailabilityZones),
+    DescribeCapacityBlockOfferings: read(describeCapacityBlockOfferings),
     DescribeCapacityReservations: read(capacity.describeCapacityReservations),
     DescribeImages: read(describeImages),
     DescribeInstanceAttribute: read(machines.describeInstanceAttribute),
@@ -70,6 +72,7 @@ export function ec2Handlers(account: Account): Handlers {
     RunInstances: write((owner, input: RunInstancesRequest) =>
       once(owner, 'RunInstances', input, instances.runInstances),
     ),
+    PurchaseCapacityBlock: write(purchaseCapacityBlock),
     RebootInstances: write(instances.rebootInstances),
     StopInstances: write(instances.stopInstances),
     TerminateInstances: write(instances.terminateInstances),

@@ -2,6 +2,7 @@
 import { shortageError } from '../faults.ts';
 import type { Account } from '../state/account.ts';
 import { isAlive, type Machine, type MachineInterface } from '../state/machines.ts';
+import { settleReservations } from '../state/reservation-times.ts';
 import type { StoredReservation } from '../state/stored.ts';
 import type { CapacityType, Pool, Tags, Volume } from '../types.ts';
 import { AwsError } from '../wire/error.ts';
@@ -202,6 +203,7 @@ function reservationFor(
   account: Account,
   { request, reservation, instanceType, subnet }: LaunchPlan,
 ): StoredReservation | undefined {
+  settleReservations(account);
   const { data, market } = request;
   const opensUp = market !== 'spot' && data.CapacityReservationSpecification?.CapacityReservationPreference !== 'none';
   const found =

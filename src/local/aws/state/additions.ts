@@ -1,6 +1,7 @@
 /** Adds images, capacity reservations and placement groups to the account. Each function returns the ID. */
 import type { ImageSeed, PlacementGroupSeed, ReservationSeed } from '../options.ts';
 import { type Account, zoneId } from './account.ts';
+import { watchReservation } from './reservation-times.ts';
 import type { StoredReservation } from './stored.ts';
 
 export function addPlacementGroup(account: Account, group: PlacementGroupSeed): string {
@@ -40,13 +41,16 @@ export function addImage(account: Account, image: ImageSeed): string {
 export function addReservation(account: Account, seed: ReservationSeed): string {
   const { region, random } = account;
   const id = seed.id ?? random.id('cr');
+  const nowMs = account.clock.now();
+  const { startDateMs = nowMs } = seed;
+  const isScheduled = startDateMs > nowMs;
   const endDate = seed.endDateMs === undefined ? undefined : new Date(seed.endDateMs);
   const stored: StoredReservation = {
     id,
     instanceType: seed.instanceType,
     zone: seed.zone,
     interruptible: seed.interruptible ?? false,
-    available: seed.available ?? seed.total,
+    available: isScheduled ? 0 : (seed.available ?? seed.total),
     tags: seed.tags ?? {},
     facts: {
       CapacityReservationId: id,
@@ -60,9 +64,9 @@ export function addReservation(account: Account, seed: ReservationSeed): string 
       TotalInstanceCount: seed.total,
       EbsOptimized: false,
       EphemeralStorage: false,
-      State: 'active',
-      StartDate: new Date(account.clock.now()),
-      CreateDate: new Date(account.clock.now()),
+      State: isScheduled ? 'scheduled' : 'active',
+      StartDate: new Date(startDateMs),
+      CreateDate: new Date(nowMs),
       EndDateType: endDate ? 'limited' : 'unlimited',
       ...(endDate ? { EndDate: endDate } : {}),
       InstanceMatchCriteria: seed.matchCriteria ?? 'open',
@@ -71,5 +75,6 @@ export function addReservation(account: Account, seed: ReservationSeed): string 
     },
   };
   account.reservations.set(id, stored);
+  watchReservation(account, stored);
   return id;
 }

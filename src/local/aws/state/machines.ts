@@ -71,6 +71,8 @@ export interface Machines extends LocalInstances {
   terminate(machine: Machine, reason: StateReason): void;
   /** Restarts a running instance, which keeps its state. */
   reboot(machine: Machine): void;
+  /** Runs a change of the account after this time, unless the account is closed before. */
+  schedule(ms: number, fire: () => void): void;
   /** Cancels all timers. */
   close(): void;
 }
@@ -129,7 +131,7 @@ class Fleet implements Machines {
   add(machine: Machine): void {
     this.#machines.set(machine.id, machine);
     this.#announce(machine, undefined);
-    this.#after(this.#options.startDelayMs, () => {
+    this.schedule(this.#options.startDelayMs, () => {
       if (machine.state === 'pending') this.#enter(machine, 'running');
     });
   }
@@ -138,7 +140,7 @@ class Fleet implements Machines {
     if (machine.state !== 'pending' && machine.state !== 'running') return;
     machine.stateReason = reason;
     this.#enter(machine, 'stopping');
-    this.#after(this.#options.stopDelayMs, () => {
+    this.schedule(this.#options.stopDelayMs, () => {
       if (machine.state === 'stopping') this.#enter(machine, 'stopped');
     });
   }
@@ -147,9 +149,9 @@ class Fleet implements Machines {
     if (machine.state === 'shutting-down' || machine.state === 'terminated') return;
     machine.stateReason = reason;
     this.#enter(machine, 'shutting-down');
-    this.#after(this.#options.stopDelayMs, () => {
+    this.schedule(this.#options.stopDelayMs, () => {
       this.#enter(machine, 'terminated');
-      this.#after(this.#options.terminatedVisibleMs, () => this.#machines.delete(machine.id));
+      this.schedule(this.#options.terminatedVisibleMs, () => this.#machines.delete(machine.id));
     });
   }
 
@@ -164,7 +166,7 @@ class Fleet implements Machines {
     this.#listeners.clear();
   }
 
-  #after(ms: number, fire: () => void): void {
+  schedule(ms: number, fire: () => void): void {
     const cancel = this.#options.clock.after(ms, () => {
       this.#timers.delete(cancel);
       fire();

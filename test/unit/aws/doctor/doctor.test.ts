@@ -104,6 +104,29 @@ describe('doctor', () => {
     expect(wrong).toMatchObject([{ message: expect.stringMatching(message), fix: expect.any(String) }]);
   });
 
+  it('names an open reservation that no NodeClass selects, with its price per day, and a scheduled one that it selects', async () => {
+    const idle = world.aws.seed.capacityReservation({ instanceType: 'm5.large', zone: 'us-west-2a', total: 3 });
+    const tags = { team: 'training' };
+    const startDateMs = Date.parse('2099-01-01T00:00:00Z');
+    world.aws.seed.capacityReservation({
+      ...{ instanceType: 'm5.large', zone: 'us-west-2a', total: 2, tags, startDateMs },
+      reservationType: 'capacity-block',
+    });
+    await apply({ capacityReservationSelectorTerms: [{ tags }] });
+    const findings = await run();
+    expect(of(findings, `capacity reservation ${idle}`)).toMatchObject([
+      {
+        level: 'warning',
+        message: expect.stringContaining('has 3 unused m5.large instances in us-west-2a, which cost $6.91'),
+      },
+    ]);
+    expect(of(findings, 'EC2NodeClass default').map(({ message }) => message)).toContainEqual(
+      expect.stringMatching(
+        /^selects capacity block cr-\S+ of 2 m5.large in us-west-2a, which starts at 2099-01-01T00:00:00Z/,
+      ),
+    );
+  });
+
   it('reports a missing queue, a missing cluster and a missing NodeClass', async () => {
     await apply();
     await world.kube.client.delete(EC2_NODE_CLASS, { name: 'default' });

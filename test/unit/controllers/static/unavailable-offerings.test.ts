@@ -12,7 +12,7 @@ import {
 import { awsMetrics, launchError, recordFleetErrors, UnavailableOfferings } from '#aws/testing';
 import { InsufficientCapacity } from '#cloud';
 import type { InstanceType } from '#engine/model';
-import { canLaunch } from '#engine/solve';
+import { launchableNodes } from '#engine/solve';
 import { silent } from '#observe/logger';
 import { createMetrics } from '#observe/setup';
 import { LaunchFailures, NamedCounter } from '#state/testing';
@@ -145,7 +145,7 @@ async function playPods(pods: number, faults: readonly Fault[], forMs: number): 
   let created = 0;
   while (launches.elapsedMs < forMs) {
     const missing = pods - waiting.launched - waiting.count;
-    if (missing > 0 && canLaunch(poolOf(pods), launches.types()))
+    if (missing > 0 && launchableNodes(poolOf(pods), launches.types()) > 0)
       for (let claim = 0; claim < missing; claim += 1) waiting.add(`claim-${created++}`);
     waiting.attempt();
     await launches.clock.advance(PODS_AGAIN_MS);
