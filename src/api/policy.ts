@@ -13,6 +13,8 @@ export interface CostPolicy {
   readonly expectsCosts: boolean;
   /** Share of the price that the balance of zones may add. With 0, the cloud chooses among zones. */
   readonly zoneBalance: number;
+  /** By default, preferences of pods are satisfied only if they are worth their price. */
+  readonly pricesPreferences: boolean;
 }
 
 /** Decisions about launches. */
@@ -21,8 +23,6 @@ export interface PackingPolicy extends CostPolicy {
   readonly packsByPrice: boolean;
   /** Pending pods stay on the nodes that were launched for them. */
   readonly keepsLaunches: boolean;
-  /** By default, preferences of pods are satisfied only if they are worth their price. */
-  readonly pricesPreferences: boolean;
 }
 
 /** Decisions about nodes that exist. */
@@ -67,6 +67,7 @@ const CONSOLIDATION: Readonly<Record<ConsolidationMode, ConsolidationPolicy>> = 
   thorough: {
     expectsCosts: true,
     zoneBalance: ZONE_BALANCE,
+    pricesPreferences: true,
     swapsNodes: true,
     searchesGroups: true,
     seesNewCandidates: true,
@@ -78,6 +79,7 @@ const CONSOLIDATION: Readonly<Record<ConsolidationMode, ConsolidationPolicy>> = 
   compatible: {
     expectsCosts: false,
     zoneBalance: 0,
+    pricesPreferences: false,
     swapsNodes: false,
     searchesGroups: false,
     seesNewCandidates: false,
@@ -90,5 +92,7 @@ const CONSOLIDATION: Readonly<Record<ConsolidationMode, ConsolidationPolicy>> = 
 
 export const packingPolicy = (mode: PackingMode = 'cheapest'): PackingPolicy => PACKING[mode];
 export const consolidationPolicy = (mode: ConsolidationMode): ConsolidationPolicy => CONSOLIDATION[mode];
-export const defaultPreferencePolicy = (mode: PackingMode): PreferencePolicy =>
-  packingPolicy(mode).pricesPreferences ? 'Priced' : 'Respect';
+export const defaultPreferencePolicy = (packing: PackingMode, consolidation: ConsolidationMode): PreferencePolicy =>
+  packingPolicy(packing).pricesPreferences && consolidationPolicy(consolidation).pricesPreferences
+    ? 'Priced'
+    : 'Respect';

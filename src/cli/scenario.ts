@@ -236,7 +236,7 @@ export function decisionSettings({ drivers, featureGates = {}, evictionPrice, ..
     minValuesPolicy: 'Strict',
     packing,
     ...given,
-    preferencePolicy: given.preferencePolicy ?? defaultPreferencePolicy(packing),
+    preferencePolicy: given.preferencePolicy ?? defaultPreferencePolicy(packing, consolidation),
     consolidation,
     steering: consolidationPolicy(consolidation).steers,
     evictionPrice: evictionPrice ?? DEFAULT_EVICTION_PRICE,

@@ -86,7 +86,7 @@ export const OPTIONS = {
   preferencePolicy: text(
     'preference-policy',
     '',
-    'Preferences of pods: Priced (satisfied if they are worth their price), Respect or Ignore; empty for Priced, or for Respect with PACKING=compatible',
+    'Preferences of pods: Priced (satisfied if they are worth their price), Respect or Ignore; empty for Priced, or for Respect if PACKING or CONSOLIDATION is compatible',
   ),
   minValuesPolicy: text('min-values-policy', 'Strict', 'Policy for minValues of NodePools: Strict or BestEffort'),
   mode: text(
@@ -272,7 +272,7 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     packing,
     preferencePolicy:
       raw.preferencePolicy === ''
-        ? defaultPreferencePolicy(packing)
+        ? defaultPreferencePolicy(packing, consolidation)
         : oneOf('PREFERENCE_POLICY', raw.preferencePolicy, PREFERENCE_POLICIES),
     consolidation,
     steering,

@@ -238,15 +238,17 @@ describe('an informer', () => {
   });
 
   it('waits for an add-on that is served and must be readable, and not for one that is not served', async () => {
-    server.script(
-      status(403, 'Forbidden', 'widgets is forbidden'),
-      status(404, 'NotFound', 'the server could not find the requested resource'),
-    );
+    const gate = Promise.withResolvers<void>();
+    const notServed = status(404, 'NotFound', 'the server could not find the requested resource');
+    server.script(status(403, 'Forbidden', 'widgets is forbidden'), async (seen, response) => {
+      await gate.promise;
+      return notServed(seen, response);
+    });
     informers.store(WIDGET, {}, { isAddOn: true, optional: false });
-    await sleep(5);
+    while (server.seen.length < 2) await sleep(1);
     expect(informers.unsynced()).toHaveLength(1);
+    gate.resolve();
     await informers.synced();
-    expect(server.seen.length).toBeGreaterThan(1);
   });
 
   it('does not wait for an optional kind that is not served', async () => {

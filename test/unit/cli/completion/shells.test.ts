@@ -101,7 +101,7 @@ describe('completion of kubectl', () => {
     ],
     [
       ['explain', ''],
-      ['pod', 'nodeclaim', 'node', 'instance-type', 'blockers', 'drain', 'budgets', ':4'],
+      ['pod', 'nodeclaim', 'provisioningrequest', 'node', 'instance-type', 'blockers', 'drain', 'budgets', ':4'],
     ],
     [
       ['explain', 'budgets', '-o', ''],

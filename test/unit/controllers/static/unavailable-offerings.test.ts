@@ -183,6 +183,7 @@ async function playStatic(replicas: number, faults: readonly Fault[], forMs: num
       observation: { of: () => undefined },
       ...{ claimsOfPool: () => [...claims.values()], nodeOfClaim: () => undefined, poolTotals: () => ({}) },
       track: () => undefined,
+      quotas: () => [],
       stores: { nodePolicies: { list: () => [] } },
     },
   } as unknown as Deps;
