@@ -87,6 +87,7 @@ export function createOperator({
     devices: !settings.ignoreDraRequests,
     quotas: settings.featureGates.capacityQuota,
     observes: settings.mode === 'observe',
+    gangGroups: settings.featureGates.podGroup,
   });
   const deps: Deps = { ...ports, cluster, cloud, decisions };
   const launches = new LaunchBudget(deps);

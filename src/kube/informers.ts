@@ -36,7 +36,7 @@ export interface ProcessInformers extends Informers {
 
 export function startInformers({ client, clock, log, signal }: InformersOptions): ProcessInformers {
   const entries = new Map<string, Entry>();
-  const pending = new Set<string>();
+  const pending = new Set<Entry>();
 
   const start = (kind: Kind<KubeObject>, { isOptional, isAddOn }: { isOptional: boolean; isAddOn: boolean }): Entry => {
     const store = new ObjectStore(kind, log);
@@ -54,8 +54,8 @@ export function startInformers({ client, clock, log, signal }: InformersOptions)
     };
     const reflector = new Reflector({ client, store, clock, log, signal, isAddOn, onListed, onUnavailable });
     const entry: Entry = { store, ready, resource, reflector, isOptional, isUnavailable: false, isAbsent: false };
-    pending.add(resource);
-    void ready.then(() => pending.delete(resource));
+    pending.add(entry);
+    void ready.then(() => pending.delete(entry));
     reflector.run().catch((error: unknown) => log.error('informer ended', { kind: kind.kind, error }));
     return entry;
   };
@@ -74,7 +74,7 @@ export function startInformers({ client, clock, log, signal }: InformersOptions)
       store.addIndexes(indexes);
       return store;
     },
-    unsynced: () => [...pending],
+    unsynced: () => [...new Set([...pending].map(({ resource }) => resource))],
     distrust: (kind) => entries.get(keyOf(kind))?.reflector.distrust(),
     watches: () =>
       [...entries.values()].flatMap(({ resource, reflector, isOptional, isUnavailable, isAbsent }) => {

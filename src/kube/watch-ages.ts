@@ -22,5 +22,9 @@ export const watchViews = (informers: Watches): readonly WatchView[] =>
     .map(({ resource, ageMs, isStale }) => ({ resource, ageSeconds: seconds(ageMs), stale: isStale }))
     .sort((a, b) => b.ageSeconds - a.ageSeconds);
 
+/** Returns the age of the oldest watch of each resource. A resource has a watch for each of its versions that is read. */
 export const watchAges = (informers: Watches): readonly Sample[] =>
-  informers.watches().map(({ resource, ageMs }) => ({ labels: { resource }, value: seconds(ageMs) }));
+  [...Map.groupBy(informers.watches(), ({ resource }) => resource)].map(([resource, watches]) => ({
+    labels: { resource },
+    value: seconds(Math.max(...watches.map(({ ageMs }) => ageMs))),
+  }));

@@ -45,6 +45,7 @@ export function takeSnapshot(
   const nodes = overdue.length === 0 ? parts.nodes : [...parts.nodes, ...overdueNodes(overdue, parts.pools)];
   const sources = { policies: stores.nodePolicies.list(), quotas: cluster.quotas() };
   const ceilings = ceilingsOf(sources, stores.nodePools.list(), { ...parts, nodes });
+  const gangGroups = cluster.gangGroups();
   return {
     ...parts,
     nodes,
@@ -59,6 +60,7 @@ export function takeSnapshot(
     ...(commitments.length > 0 && { commitments }),
     ...(withheld.length > 0 && { withheld }),
     ...(ceilings.length > 0 && { ceilings }),
+    ...(gangGroups.size > 0 && { gangGroups }),
     ...(defaultSpread === undefined ? {} : { defaultSpread }),
   };
 }

@@ -19,6 +19,7 @@ export const CORE_GATES = {
   staticCapacity: gate('StaticCapacity', false, 'Keep `spec.replicas` nodes of NodePools that set this field'),
   capacityBuffer: gate('CapacityBuffer', false, 'Reserve capacity for CapacityBuffers'),
   capacityQuota: gate('CapacityQuota', false, 'Launch no nodes beyond the limits of CapacityQuotas'),
+  podGroup: gate('PodGroup', false, 'Read the minimum of gangs from PodGroups and Workloads'),
   provisioningRequest: gate('ProvisioningRequest', false, 'Provide and hold capacity for ProvisioningRequests'),
 };
 

@@ -22,6 +22,7 @@ import {
   addResources,
   countsTowardLimits,
   type DefaultSpread,
+  type GangGroup,
   hasOtherSuccessor,
   type InstanceType,
   isUnschedulable,
@@ -42,6 +43,7 @@ import { sameItems } from '#lib';
 import { monotonicMs, type Timepiece } from '#lib/clock';
 import { watchDefaultSpread } from './default-spread.ts';
 import { type DeviceStores, openDeviceStores } from './devices/device-stores.ts';
+import { watchGangGroups } from './gang-groups.ts';
 import { JobFailures } from './job-failures.ts';
 import { LaunchFailures } from './launch-failures.ts';
 import { NamedCounter } from './named-counter.ts';
@@ -80,6 +82,8 @@ export interface ClusterOptions {
   readonly quotas?: boolean;
   /** True if no decision is carried out. Default false. */
   readonly observes?: boolean;
+  /** True if PodGroups and Workloads are read. Default false. */
+  readonly gangGroups?: boolean;
 }
 
 /** Minimum change of the clock's difference that counts as a set clock. Smaller changes are drift. */
@@ -90,6 +94,8 @@ const MEMO_MS = 5 * 60_000;
 const MOST_REASONS = 10_000;
 /** Maximum number of pods whose NodeClaim is remembered. A pod that is forgotten can get another node. */
 const MOST_NOMINATED = 10_000;
+
+const NO_GROUPS: ReadonlyMap<string, GangGroup> = new Map();
 
 export class ClusterState {
   readonly stores: Stores;
@@ -108,6 +114,8 @@ export class ClusterState {
   });
   /** NodeClaims whose creation is requested, by NodePool. */
   readonly creations = new NamedItems<NodeClaim>();
+  /** Gangs that objects declare, by id. Empty if these objects are not read. */
+  gangGroups: () => ReadonlyMap<string, GangGroup> = () => NO_GROUPS;
   /** Returns true if a ProvisioningRequest provides the capacity of the pod. */
   usesRequest: (pod: Pod) => boolean = () => false;
   readonly virtualPods = new VirtualPods(() => this.changed());
@@ -156,6 +164,7 @@ export class ClusterState {
     devices = false,
     quotas = false,
     observes = false,
+    gangGroups = false,
   }: ClusterOptions) {
     this.#clock = clock;
     this.pause = new PauseState(clock);
@@ -167,6 +176,7 @@ export class ClusterState {
     this.stores = openStores(informers);
     this.observation = new Observation(this.stores, clock, observes);
     this.defaultSpread = watchDefaultSpread(informers, defaultSpread, () => this.changed());
+    if (gangGroups) this.gangGroups = watchGangGroups(informers, () => this.changed());
     this.devices = devices ? openDeviceStores(informers) : undefined;
     this.#quotas = quotas ? openQuotas(informers) : undefined;
     this.#quotas?.subscribe((_, quota, before) => {

@@ -1,8 +1,22 @@
 /** Gangs are launched as a whole or not at all. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { GANG_ANNOTATION, GANG_MIN_ANNOTATION, type KubeObject, type NodePool, POD, type Pod } from '#api/objects';
+import {
+  apiVersionOf,
+  GANG_ANNOTATION,
+  GANG_KINDS,
+  GANG_MIN_ANNOTATION,
+  type GangObject,
+  type Kind,
+  type KubeObject,
+  type NodePool,
+  POD,
+  type Pod,
+} from '#api/objects';
+import type { CustomResourceDefinition } from '#api/testing';
 import { type Scenario, type ScenarioOptions, startScenario } from './harness.ts';
 import { BRISK, leaks, pool } from './pools.ts';
+
+const POD_GROUP = GANG_KINDS.find(({ group }) => group === 'scheduling.x-k8s.io') as Kind<GangObject>;
 
 let scenario: Scenario;
 afterEach(async () => {
@@ -81,6 +95,87 @@ describe('a gang of eight pods that fill a node each', () => {
       scenario.log.find(({ error }) => String(error).includes('its last launch was not complete')),
     );
     expect(held.error).toContain('gang train needs 8 pods together, room for 5');
+  }, 300_000);
+});
+
+const CRD: Kind<CustomResourceDefinition> = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+};
+
+/** Installs the PodGroups of coscheduling and creates one. */
+const createPodGroup = async (name: string, minMember: number): Promise<void> => {
+  await scenario.kube.create(CRD, {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${POD_GROUP.plural}.${POD_GROUP.group}` },
+    spec: {
+      group: POD_GROUP.group,
+      scope: 'Namespaced',
+      names: {
+        kind: POD_GROUP.kind,
+        listKind: 'PodGroupList',
+        plural: POD_GROUP.plural,
+        singular: 'podgroup',
+        categories: [],
+      },
+      versions: [
+        {
+          name: POD_GROUP.version,
+          served: true,
+          storage: true,
+          additionalPrinterColumns: [],
+          subresources: { status: {} },
+          schema: {
+            openAPIV3Schema: {
+              type: 'object',
+              properties: { spec: { type: 'object', properties: { minMember: { type: 'integer' } } } },
+            },
+          },
+        },
+      ],
+    },
+  });
+  await scenario.until('a PodGroup', async () => {
+    const object = {
+      apiVersion: apiVersionOf(POD_GROUP),
+      kind: POD_GROUP.kind,
+      metadata: { name, namespace: 'default' },
+    };
+    await scenario.kube.create(POD_GROUP, { ...object, spec: { minMember } } as GangObject).catch(() => undefined);
+    return scenario.kube.find(POD_GROUP, object.metadata);
+  });
+};
+
+const createMembers = async (name: string, from: number, to: number): Promise<void> => {
+  for (let at = from; at < to; at++) {
+    const { metadata, ...rest } = podOf(`${name}-${at}`, name, 1);
+    const labels = { app: name, 'scheduling.x-k8s.io/pod-group': name };
+    await scenario.kube.create(POD, { ...rest, metadata: { ...metadata, labels, annotations: {} } });
+  }
+};
+
+describe('a PodGroup with a minimum of eight pods', () => {
+  it('gets no node for four pods, or for eight while the limit allows four', async () => {
+    await begin(4, { operator: false });
+    await createPodGroup('train', 8);
+    await scenario.startOperator({ env: { FEATURE_GATES: 'PodGroup=true' } });
+    await createMembers('train', 0, 4);
+    const refused = (part: string): Promise<true> =>
+      scenario.until(part, async () => (await refusals()).some((text) => text.includes(part)));
+    await refused('gang train needs 8 pods together, but only 4 wait or run');
+    const validations = fleets();
+    await createMembers('train', 4, 8);
+    await refused('gang train needs 8 pods together, room for 4: NodePool "default"');
+    await scenario.pass(15_000);
+    expect([fleets() - validations, created(), scenario.instances().length]).toEqual([0, 0, 0]);
+
+    await scenario.apply(limitedPool(8));
+    await scenario.until('eight bound pods', async () => (await boundOf('train')) === 8, 60_000);
+    expect([created(), (await scenario.nodes()).length]).toEqual([8, 8]);
   }, 300_000);
 });
 

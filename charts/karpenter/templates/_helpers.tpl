@@ -306,6 +306,7 @@ capabilities:
   (list "CapacityBuffer" $gates.capacityBuffer false)
   (list "CapacityQuota" $gates.capacityQuota false)
   (list "ProvisioningRequest" $gates.provisioningRequest false)
+  (list "PodGroup" $gates.podGroup false)
 }}
 {{- $pairs = append $pairs (include "karpenter.gate" .) }}
 {{- end }}

@@ -119,6 +119,7 @@ settings:
     capacityBuffer: true
     capacityQuota: true
     provisioningRequest: true
+    podGroup: true
   awsFeatureGates:
     nodeClassCEL: true
     draNVIDIAGPU: true

@@ -278,6 +278,7 @@ export {
   readPause,
 } from '../pause.ts';
 export { desiredHealthy, neverAllowsEvictions } from '../pod-disruption-budget.ts';
+export { GANG_KINDS, type GangObject } from '../pod-groups.ts';
 export { REPAIR_ACTIONS, type RepairSection } from '../policy-repair.ts';
 export { type RolloutSection, type RolloutTimes, rolloutTimes } from '../policy-rollout.ts';
 export { overruledSections, sectionFor, selects as selectsPool } from '../policy-sections.ts';

@@ -199,7 +199,8 @@ export const KNOWN_VALUES = `
       "staticCapacity": true,
       "capacityBuffer": true,
       "capacityQuota": true,
-      "provisioningRequest": true
+      "provisioningRequest": true,
+      "podGroup": true
     },
     "awsFeatureGates": {
       "nodeClassCEL": true,

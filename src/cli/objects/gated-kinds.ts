@@ -1,6 +1,9 @@
 /** Kinds that the operator reads only if the feature gate of the same name is open. */
 import {
+  apiVersionOf,
   type CapacityBuffer,
+  GANG_KINDS,
+  type GangObject,
   type Kind,
   type KubeObject,
   type NodeOverlay,
@@ -9,7 +12,7 @@ import {
   PROVISIONING_REQUEST,
   type ProvisioningRequest,
 } from '#api/objects';
-import { isScheduled, type PoolInput } from '#engine/model';
+import { type GangGroup, groupsOf, isScheduled, type PoolInput } from '#engine/model';
 import {
   type BufferProblem,
   evaluateOverlays,
@@ -31,17 +34,20 @@ import { validateStored } from './stored.ts';
 /** Feature gates with a known state. All other gates may be open or closed. */
 export type KnownGates = Readonly<Record<string, boolean>>;
 
-const KINDS: readonly string[] = ['NodeOverlay', 'CapacityBuffer', 'CapacityQuota', 'ProvisioningRequest'];
+/** Gate of all kinds that declare gangs. */
+const POD_GROUP = 'PodGroup';
+const KINDS: readonly string[] = ['NodeOverlay', 'CapacityBuffer', 'CapacityQuota', 'ProvisioningRequest', POD_GROUP];
 
 /** Removes objects of kinds with a closed feature gate. If the gate is unknown, keeps the objects and adds a note. */
 export function behindGates(
   manifests: readonly Manifest[],
   gates: KnownGates = {},
 ): { readonly open: readonly Manifest[]; readonly notes: readonly string[] } {
-  const found = KINDS.filter((kind) => manifests.some(({ object }) => object.kind === kind));
+  const gateOf = (object: KubeObject): string => (gangKindOf(object) === undefined ? object.kind : POD_GROUP);
+  const found = KINDS.filter((kind) => manifests.some(({ object }) => gateOf(object) === kind));
   const closed = found.filter((kind) => gates[kind] === false);
   return {
-    open: manifests.filter(({ object }) => !closed.includes(object.kind)),
+    open: manifests.filter(({ object }) => !closed.includes(gateOf(object))),
     notes: found
       .filter((kind) => gates[kind] === undefined)
       .map(
@@ -108,6 +114,19 @@ async function bufferPods(manifests: readonly Manifest[], nowMs: number): Promis
   }
   return { pods, notes };
 }
+
+/** Returns the kind of an object that declares gangs, or undefined. */
+export const gangKindOf = ({ kind, apiVersion }: KubeObject): Kind | undefined =>
+  GANG_KINDS.find((each) => each.kind === kind && apiVersionOf(each) === apiVersion);
+
+/** Returns the gangs that PodGroups and Workloads declare, by id. */
+export const gangGroupsIn = (manifests: readonly Manifest[]): ReadonlyMap<string, GangGroup> =>
+  new Map(
+    manifests.flatMap(({ object }) => {
+      const kind = gangKindOf(object);
+      return kind === undefined ? [] : groupsOf(kind, object as GangObject);
+    }),
+  );
 
 /**
  * Reads ProvisioningRequests from manifests.

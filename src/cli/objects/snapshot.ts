@@ -48,7 +48,7 @@ import { checkNode, checkPodSpec, checkPodStatus, checkQuantities, checkWorkload
 import { devicesIn, isDeclaration, withCreatedClaims } from './devices.ts';
 import { withDisruptionConditions } from './disruption-conditions.ts';
 import { InputError } from './errors.ts';
-import { behindGates, type KnownGates, reservedRoom } from './gated-kinds.ts';
+import { behindGates, gangGroupsIn, gangKindOf, type KnownGates, reservedRoom } from './gated-kinds.ts';
 import { NodeClasses } from './node-classes.ts';
 import { nominate } from './nominations.ts';
 import { policyNotes, quotaNotes } from './policies.ts';
@@ -238,7 +238,7 @@ async function poolInputsOf(
 function ignoredNote(manifest: Manifest): readonly string[] {
   const { object, where } = manifest;
   if (isForeign(object)) return [`${where}: kind ${object.kind} of ${object.apiVersion} is not used and is ignored`];
-  if (KNOWN_KINDS.has(object.kind) || isDeclaration(manifest)) return [];
+  if (KNOWN_KINDS.has(object.kind) || isDeclaration(manifest) || gangKindOf(object)) return [];
   if (object.kind === 'CronJob') return [`${where}: starts Jobs by schedule, so it has no pending pods now`];
   return [`${where}: kind ${object.kind} is not used and is ignored${meant(object.kind)}`];
 }
@@ -394,7 +394,7 @@ function clusterOf(manifests: readonly Manifest[], { objects: made, options }: C
   const replicaSets = objects
     .filter(({ kind }) => kind === 'Deployment')
     .map((object) => ({ ...object, kind: 'ReplicaSet' }));
-  return new ClusterState({
+  const cluster = new ClusterState({
     informers: fixedInformers([...objects, ...replicaSets, ...made]),
     clock: { now: () => options.nowMs },
     manages: ({ group, kind }) => group === EC2_NODE_CLASS.group && kind === EC2_NODE_CLASS.kind,
@@ -403,6 +403,9 @@ function clusterOf(manifests: readonly Manifest[], { objects: made, options }: C
     devices: options.drivers !== undefined,
     quotas: true,
   });
+  const gangGroups = gangGroupsIn(manifests);
+  cluster.gangGroups = () => gangGroups;
+  return cluster;
 }
 
 /**

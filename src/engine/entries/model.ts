@@ -2,6 +2,7 @@ export { amountsOf, sumOf, type Term, type Terms, type TypeTerms } from '../capa
 export { MOST_COMING } from '../coming-pods.ts';
 export type { DefaultSpread, SpreadWorkload } from '../default-spread.ts';
 export { adopted, type DriftChecks, driftReason, lostItsType, withDrifted, withHash } from '../drift.ts';
+export { type GangGroup, groupsOf } from '../gangs/gang-group.ts';
 export { gangMarkOf } from '../gangs/gang-mark.ts';
 export { type HostPort, hostPortsOf, portConflict } from '../host-ports.ts';
 export { awaitsReadiness, idleMisfit } from '../idle-pools.ts';

@@ -15,6 +15,8 @@ import { requestTriedBy } from '../provisioning-requests.ts';
 export interface GangMark {
   /** Same text for all pods of a gang. */
   readonly id: string;
+  /** Id of the object that declares the gang. Gangs of a Workload can have it in common. */
+  readonly groupId: string;
   readonly name: string;
   /** Number of pods that must run together. Undefined if the pod does not declare it. */
   readonly minimum: number | undefined;
@@ -71,7 +73,10 @@ const SOURCES: readonly { readonly source: string; readonly read: (pod: EnginePo
     source: 'Workload.scheduling.k8s.io',
     read: ({ spec: { workloadRef } }) =>
       workloadRef?.name
-        ? { name: [workloadRef.name, workloadRef.podGroup, workloadRef.podGroupReplicaKey].filter(Boolean).join('/') }
+        ? {
+            name: [workloadRef.name, workloadRef.podGroup, workloadRef.podGroupReplicaKey].filter(Boolean).join('/'),
+            groupId: [workloadRef.name, workloadRef.podGroup].filter(Boolean).join('/'),
+          }
         : undefined,
   },
   {
@@ -126,8 +131,9 @@ export const gangMarkOf = remembering((pod: EnginePod): GangMark | undefined => 
   for (const { source, read } of SOURCES) {
     const found = read(pod);
     if (found === undefined) continue;
-    const { name, minimum, topologyKey, problem } = found;
-    return { id: `${source} ${namespaceOf(pod)}/${name}`, name, minimum, topologyKey, problem };
+    const { name, groupId = name, minimum, topologyKey, problem } = found;
+    const start = `${source} ${namespaceOf(pod)}/`;
+    return { id: `${start}${name}`, groupId: `${start}${groupId}`, name, minimum, topologyKey, problem };
   }
   return undefined;
 });

@@ -47,7 +47,7 @@ export function gangsAmong(
   if (members.size === 0) return [];
   const bound = boundMembers(nodes, members);
   const gangs = [...members].map(([id, { mark, pods: own }]) => {
-    const group = gangGroups?.get(id);
+    const group = gangGroups?.get(mark.groupId);
     const on = bound.get(id) ?? [];
     const { minimum = group?.minimum ?? own.length + on.length, topologyKey = group?.topologyKey } = mark;
     return {

@@ -8,7 +8,7 @@ import {
   type WatchOptions,
 } from '../../../src/kube/client.ts';
 import { type ProcessInformers, startInformers } from '../../../src/kube/informers.ts';
-import { watchViews } from '../../../src/kube/watch-ages.ts';
+import { watchAges, watchViews } from '../../../src/kube/watch-ages.ts';
 import { virtualClock } from '../virtualclock.ts';
 import { type Line, recordingLog, WIDGET, type Widget, widget } from './fakes.ts';
 
@@ -190,4 +190,9 @@ describe('a store that another request has shown to be outdated', () => {
     expect(world.lists).toEqual([0, 10]);
     expect(age()).toMatchObject({ isStale: false });
   });
+});
+
+it('reports the oldest watch of a resource that is read in several versions', () => {
+  const watches = [1_000, 7_000, 2_000].map((ageMs) => ({ resource: RESOURCE, ageMs, isStale: false }));
+  expect(watchAges({ watches: () => watches })).toEqual([{ labels: { resource: RESOURCE }, value: 7 }]);
 });
