@@ -125,12 +125,15 @@ export const CONTROLLER_RUNTIME_ACTIVE_WORKERS = gauge({
   name: 'controller_runtime_active_workers',
   help: 'Current reconciles',
   labels: ['controller'],
+  // `workqueue_depth` and `workqueue_unfinished_work_seconds` show the controller that has too few workers
+  share: { kind: 'sum', over: ['controller'] },
 });
 
 export const CONTROLLER_RUNTIME_MAX_CONCURRENT_RECONCILES = gauge({
   name: 'controller_runtime_max_concurrent_reconciles',
   help: 'Maximum number of concurrent reconciles',
   labels: ['controller'],
+  share: { kind: 'sum', over: ['controller'] },
 });
 
 export const CONTROLLER_RUNTIME_RECONCILE_TIME_SECONDS = histogram({
