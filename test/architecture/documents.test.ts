@@ -17,6 +17,9 @@ const NOTE = /\bdocs\/decisions\/(\d{4})|\bdecisions? (\d+)\b/g;
 /** Target of a link to a file or heading of the repository. */
 const LINK = /\]\((?!https?:|mailto:)([^)\s]+)\)/g;
 
+/** Maximum number of words of all pages for users, without the reference. */
+const MOST_WORDS = 30_000;
+
 const withoutCode = (text: string): string => text.replace(/^\s*```[\s\S]*?^\s*```|`[^`\n]*`/gm, '');
 
 /** Returns the anchors of the headings, as GitHub derives them. */
@@ -60,6 +63,7 @@ describe('a document', () => {
   const documents = files.filter((file) =>
     /^(README|CONTRIBUTING|SECURITY|docs\/.*|bench\/.*|src\/.*)\.md$/.test(file),
   );
+  const pages = documents.filter((path) => /^docs\/(tasks\/)?[^/]+\.md$/.test(path));
 
   it.each(documents)('refers only to existing files and notes: %s', (path) => {
     const text = read(path);
@@ -76,15 +80,19 @@ describe('a document', () => {
     expect(broken).toEqual([]);
   });
 
-  it.each(
-    documents.filter((path) => /^docs\/(tasks\/)?[^/]+\.md$/.test(path)),
-  )('begins with the task of its reader: %s', (path) => {
+  it.each(pages)('begins with the task of its reader: %s', (path) => {
     const [first = ''] = read(path)
       .replace(/<!--.*-->/g, '')
       .split('\n')
       .slice(1)
       .filter((line) => line !== '');
     expect(first).toMatch(/^(?:Use|Follow|Read|To) /);
+  });
+
+  it('keeps all pages within 30,000 words without the reference', () => {
+    const words = pages.reduce((sum, path) => sum + (read(path).match(/\S+/g)?.length ?? 0), 0);
+    const problem = `the pages have ${words} words together: shorten them, or move formats to docs/reference/formats`;
+    expect(words > MOST_WORDS ? problem : undefined).toBeUndefined();
   });
 
   it('is rejected in a sample if its links are broken', () => {
