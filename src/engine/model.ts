@@ -477,9 +477,12 @@ export interface PreferenceDecision {
   /** Number of satisfied preferences of all pods together, and of all their preferences. */
   readonly satisfied: number;
   readonly wanted: number;
-  /** Price that a plan with all preferences adds for the pods, in USD per hour. Absent without such a plan. */
+  /**
+   * Price that the preferences add, in USD per hour: in this plan if all are satisfied, otherwise in a plan with all preferences.
+   * Absent without such a plan.
+   */
   readonly addedUsdPerHour?: number;
-  /** Worth of the preferences that this plan satisfies in addition. */
+  /** Worth of the preferences that the same plan satisfies in addition. */
   readonly worthUsdPerHour?: number;
 }
 

@@ -99,8 +99,12 @@ export const SIMULATION = Type.Object(
           preferences: texts('Preferences of each of the pods'),
           satisfied: count('Satisfied preferences of the pods'),
           wanted: count('Preferences of the pods'),
-          addedUsdPerHour: Type.Optional(usd('USD per hour that a plan with all preferences adds for the pods')),
-          worthUsdPerHour: Type.Optional(usd('Worth of the preferences that this plan satisfies in addition')),
+          addedUsdPerHour: Type.Optional(
+            usd(
+              'USD per hour that the preferences add: in this plan if all are satisfied, otherwise in a plan with all',
+            ),
+          ),
+          worthUsdPerHour: Type.Optional(usd('Worth of the preferences that the same plan satisfies in addition')),
         }),
         { description: 'Decisions on preferences with a price; absent if there are none' },
       ),

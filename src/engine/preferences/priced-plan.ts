@@ -243,6 +243,21 @@ class Market {
     return pods.reduce((sum, pod) => sum + this.#worthOf(pod) * weightOf(pod, byPod.get(pod) ?? []), 0);
   }
 
+  /**
+   * Divides the price that the preferences of an offer add among groups, in proportion to their worth. The shares of pods in the
+   * prices of nodes change with every other pod, so their sum could exceed the worth although the plan is worth its price.
+   */
+  #priceIn(
+    pods: Group,
+    chosen: Offer,
+    standard: Offer,
+  ): Required<Pick<PreferenceDecision, 'addedUsdPerHour' | 'worthUsdPerHour'>> {
+    const gained = chosen.worthUsdPerHour - standard.worthUsdPerHour;
+    const worthUsdPerHour = this.#worthIn(pods, chosen) - this.#worthIn(pods, standard);
+    const added = Math.max(0, chosen.usdPerHour - standard.usdPerHour);
+    return { addedUsdPerHour: gained > 0 ? (added * worthUsdPerHour) / gained : 0, worthUsdPerHour };
+  }
+
   /** Returns the plan of an offer with its decisions. */
   decide(chosen: Offer, standard: Offer, all: Offer | undefined): Plan {
     const [before, after] = [this.#shares(standard), all && this.#shares(all)];
@@ -257,10 +272,13 @@ class Market {
         satisfied,
         wanted,
         ...(all !== undefined &&
-          after !== undefined && {
-            addedUsdPerHour: this.#sum(pods, after) - this.#sum(pods, before),
-            worthUsdPerHour: this.#worthIn(pods, all) - this.#worthIn(pods, standard),
-          }),
+          after !== undefined &&
+          (satisfied === wanted
+            ? this.#priceIn(pods, chosen, standard)
+            : {
+                addedUsdPerHour: this.#sum(pods, after) - this.#sum(pods, before),
+                worthUsdPerHour: this.#worthIn(pods, all) - this.#worthIn(pods, standard),
+              })),
       };
     });
     return {

@@ -56,6 +56,9 @@ describe('a priced plan', () => {
       const { gainedUsdPerHour = 0, addedUsdPerHour = 0 } = plan.preferences ?? {};
       expect(usdOf(plan)).toBeLessThanOrEqual(usdOf(ignoring) + gainedUsdPerHour + 1e-6);
       if (addedUsdPerHour > 0) additional++;
+      for (const group of plan.preferences?.groups ?? [])
+        if (group.satisfied === group.wanted)
+          expect(group.addedUsdPerHour ?? 0).toBeLessThanOrEqual((group.worthUsdPerHour ?? 0) + 1e-9);
       expect([...plan.refusals.keys()].sort()).toEqual([...ignoring.refusals.keys()].sort());
       if (Math.abs(usdOf(plan) - usdOf(ignoring)) < 1e-9)
         expect(satisfied(plan, snapshot)).toBeGreaterThanOrEqual(satisfied(ignoring, snapshot));
