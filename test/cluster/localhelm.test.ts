@@ -54,7 +54,7 @@ describe('helm on the local API server', () => {
 
   it('installs the CRDs over the existing ones of the local world', async () => {
     const before = await definitions();
-    expect(before).toHaveLength(6);
+    expect(before).toHaveLength(8);
     expect(await shell('helm upgrade --install karpenter-crd charts/karpenter-crd --namespace kube-system')).toContain(
       'STATUS: deployed',
     );

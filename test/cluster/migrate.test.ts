@@ -125,7 +125,16 @@ describe('a cluster with objects of the beta and alpha APIs on a real API server
     const objects = await snapshot(await somebody('reader', rules()));
     expect(infoIn(objects)).toMatchObject({
       notRead: [],
-      notServed: ['AWSNodeTemplate', 'NodeOverlay', 'NodePolicy', 'Machine', 'DeviceTaintRule', 'CapacityBuffer'],
+      notServed: [
+        'AWSNodeTemplate',
+        'NodeOverlay',
+        'NodePolicy',
+        'Machine',
+        'DeviceTaintRule',
+        'CapacityBuffer',
+        'CapacityQuota',
+        'ProvisioningRequest',
+      ],
       kubernetesVersion: expect.stringMatching(/^v1\./),
     });
     expect(objects.map(({ kind, apiVersion }) => `${apiVersion} ${kind}`)).toContain('karpenter.sh/v1 NodePool');

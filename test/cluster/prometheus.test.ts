@@ -13,12 +13,14 @@ import { type Prometheus, prometheusBinaries, startPrometheus } from './harness/
 
 /** Metrics of events that do not occur in this test, or of a separate process. */
 const NOT_HERE = [
+  'karpenter_capacity_reservations_idle_usd_per_day',
   'karpenter_cloudprovider_instance_launch_failures_total',
   'karpenter_cloudprovider_instance_type_price_estimated',
   'karpenter_engine_worker_restarts_total',
   'karpenter_memory_limit_bytes',
   'karpenter_memory_near_limit',
   'karpenter_nodepools_launch_back_off_seconds',
+  'karpenter_nodepools_rollout_drifted_nodes',
   'karpenter_voluntary_disruption_moves_total',
   'karpenter_voluntary_disruption_savings_usd',
   'leader_election_master_status',

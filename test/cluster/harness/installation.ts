@@ -84,7 +84,7 @@ export async function startInstallation(
 
 /** Installs both charts, and creates a token for operators outside the cluster. */
 export async function installCharts({ kube, install, renewToken }: Installation, values: Values): Promise<void> {
-  await install('karpenter-crd', {});
+  await install('karpenter-crd', { provisioningRequests: true });
   // The server rejects requests for a custom kind while it sets the kind up on the first request.
   const kinds: readonly Kind[] = [NODE_POOL, NODE_CLAIM, NODE_OVERLAY, EC2_NODE_CLASS, CAPACITY_BUFFER];
   for (const kind of kinds) await eventually(`${kind.plural} to be served`, () => kube.list(kind), 60_000);

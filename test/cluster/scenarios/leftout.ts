@@ -108,6 +108,9 @@ export const LEFT_OUT: readonly LeftOut[] = [
     test: 'karpenter pause',
     why: 'its kubeconfig is the one of the operator, which has no right to write the ConfigMap',
   },
+  { file: 'preferences.test.ts', test: 'a preference keeps nodes', why: WAITS },
+  { file: 'provisioning-requests.test.ts', test: 'a ProvisioningRequest of the class check-capacity', why: WAITS },
+  { file: 'provisioning-requests.test.ts', test: 'a ProvisioningRequest of the class best-effort', why: AWS },
   { file: 'price-book.test.ts', test: 'a price book launches covered types', why: WAITS },
   {
     file: 'protection.test.ts',

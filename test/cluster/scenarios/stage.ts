@@ -16,7 +16,7 @@ const LONGEST_PASS_MS = 90_000;
 /** Long enough to see that nothing happens: two disruption runs with validation. */
 const ENOUGH_MS = 30_000;
 
-/** For the permissions of default settings, resource claims, deletion costs and nominations. */
+/** For the permissions of all settings and feature gates that the tests use. */
 const SCENARIO_VALUES: Values = {
   ...VALUES,
   settings: {
@@ -25,6 +25,7 @@ const SCENARIO_VALUES: Values = {
     podDeletionCost: true,
     podNomination: true,
     podSurge: true,
+    featureGates: { capacityQuota: true, provisioningRequest: true },
   },
 };
 

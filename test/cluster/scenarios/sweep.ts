@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   CAPACITY_BUFFER,
+  CAPACITY_QUOTA,
   CONFIG_MAP,
   type ConfigMap,
   CSI_NODE,
@@ -15,11 +16,14 @@ import {
   NODE,
   NODE_CLAIM,
   NODE_OVERLAY,
+  NODE_POLICY,
   NODE_POOL,
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
   POD,
   POD_DISRUPTION_BUDGET,
+  POD_TEMPLATE,
+  PROVISIONING_REQUEST,
   REPLICA_SET,
   RESOURCE_CLAIM,
   RESOURCE_CLAIM_TEMPLATE,
@@ -34,7 +38,11 @@ import { type Installation, NAMESPACE } from '../harness/installation.ts';
 
 /** Owners before their dependents, which would otherwise be recreated. */
 const KINDS: readonly Kind[] = [
+  PROVISIONING_REQUEST,
   CAPACITY_BUFFER,
+  CAPACITY_QUOTA,
+  NODE_POLICY,
+  POD_TEMPLATE,
   NODE_POOL,
   NODE_OVERLAY,
   DEPLOYMENT,
