@@ -53,7 +53,8 @@ export async function decide(
   const gates = { SpotToSpotConsolidation: scenario.spotToSpot, StaticCapacity: true };
   const flags = {
     filename: [file('objects.json', list)],
-    options: file('options.json', { now: NOW, featureGates: gates }),
+    // the worth of preferences has its own laws, and the judge compares prices
+    options: file('options.json', { now: NOW, featureGates: gates, preferencePolicy: 'Respect' }),
     output: 'json' as const,
     consolidation,
     nodeHourlyFee,
