@@ -1,6 +1,8 @@
 /** Command `karpenter efficiency`. Compares requests with use, and shows the cost with requests that fit. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { EfficiencyDimension } from '#engine/costs';
+import type { HttpKubeReader } from '#kube/connection';
+import { messageOf } from '#lib';
 import { type UseReport, usesFromMetricsApi } from '#live/view';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
 import { clusterManifests } from './cluster-manifests.ts';
@@ -50,12 +52,18 @@ function readAll(flags: Flags, userAgent: string): Promise<Read> {
   if (filename.length > 0)
     return fromPrometheus().then((use) => ({ manifests: manifestsOf({ filename }), unknown: [], use }));
   return reading(flags, userAgent, async (client) => {
-    const use = (await fromPrometheus()) ?? (needsUse ? await usesFromMetricsApi(client) : undefined);
+    const use = (await fromPrometheus()) ?? (needsUse ? await readSample(client) : undefined);
     const { manifests, notRead } = await clusterManifests(client);
     const unknown = notRead.map(({ kind, why, effect }) => `${kind}s cannot be read (${why}): ${effect}`);
     return { manifests, unknown, use };
   });
 }
+
+/** @throws Error with both ways to provide the use */
+const readSample = (client: Pick<HttpKubeReader, 'raw'>): Promise<UseReport> =>
+  usesFromMetricsApi(client).catch((error: unknown) => {
+    throw new Error(`${messageOf(error)}, or name a Prometheus with --prometheus URL`, { cause: error });
+  });
 
 async function run(flags: Flags, userAgent: string): Promise<void> {
   const { now: nowMs = Date.now(), by, label, output, nodeHourlyFee, priceBook } = flags;

@@ -1,6 +1,7 @@
 /** Use of pods, as the metrics API of the cluster reports it. */
 import type { PodUse, Use } from '#engine/costs';
 import { amountIn, amountOf, podKey, type StateNode } from '#engine/model';
+import { ApiError } from '#kube/client';
 import { messageOf, own } from '#lib';
 import { monotonicMs, type Timepiece } from '#lib/clock';
 import type { LiveSummary } from './model.ts';
@@ -45,12 +46,17 @@ const METRICS = '/apis/metrics.k8s.io/v1beta1/pods';
 export async function usesFromMetricsApi(client: RawReader): Promise<UseReport> {
   const list = await client.raw(METRICS, AbortSignal.timeout(RESPONSE_MS)).catch((error: unknown) => {
     throw new Error(
-      `the use of pods cannot be read from the metrics API (${METRICS}): ${messageOf(error)}; install metrics-server and check with kubectl top pods, or name a Prometheus with --prometheus URL`,
+      `the use of pods cannot be read from the metrics API (${METRICS}): ${messageOf(error)}; ${remedyOf(error)}`,
       { cause: error },
     );
   });
   return { uses: podMetrics(list), source: 'one sample of the metrics API, so that p50 and p95 are the same' };
 }
+
+const remedyOf = (error: unknown): string =>
+  error instanceof ApiError && error.status === 403
+    ? 'allow the account to list pods of metrics.k8s.io, as docs/live-page.md shows'
+    : 'install metrics-server and check with kubectl top pods';
 
 export function podMetrics(list: unknown): ReadonlyMap<string, PodUse> {
   const uses = new Map<string, PodUse>();

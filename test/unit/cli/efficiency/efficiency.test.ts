@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { ApiError } from '#kube/client';
 import { podMetrics, usesFromMetricsApi } from '#live/view';
 import { OUTPUTS } from '../../../../scripts/reference/outputs/catalogue.ts';
 import { costCommand } from '../../../../src/cli/cost.ts';
@@ -152,11 +153,14 @@ describe('the metrics API', () => {
     expect(() => podMetrics(found)).toThrow(message);
   });
 
-  it('names a remedy if the cluster does not serve it', async () => {
-    const raw = (): Promise<unknown> => Promise.reject(new Error('HTTP status 404'));
-    await expect(usesFromMetricsApi({ raw })).rejects.toThrow(
-      /HTTP status 404; install metrics-server .*--prometheus URL/,
-    );
+  it.each([
+    [new Error('HTTP status 404'), /HTTP status 404; install metrics-server and check with kubectl top pods$/],
+    [
+      new ApiError(403, 'Forbidden', 'pods is forbidden'),
+      /pods is forbidden; allow the account to list pods of metrics\.k8s\.io/,
+    ],
+  ])('names the remedy after %s', async (error, message) => {
+    await expect(usesFromMetricsApi({ raw: () => Promise.reject(error) })).rejects.toThrow(message);
   });
 });
 
