@@ -32,6 +32,7 @@ export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'balanced.test.ts', why: SETTING },
   { file: 'buffers.test.ts', test: 'a CapacityBuffer keeps empty nodes', why: WAITS },
   { file: 'capacity.test.ts', why: AWS },
+  { file: 'ceilings.test.ts', test: 'a CapacityQuota bounds', why: WAITS },
   { file: 'consolidation.test.ts', test: 'an interruption during a consolidation rolls the command back', why: WAITS },
   { file: 'consolidation.test.ts', test: 'scaling down replaces a single node', why: DECISION },
   { file: 'consolidation.test.ts', test: 'scaling down deletes a node whose pods fit', why: DECISION },

@@ -1,6 +1,7 @@
 /** Discovery documents with the served groups, versions and resources. */
 import type { Json } from '../json.ts';
 import { groupVersion, type Registry, type Resource, VERBS } from '../resources/registry.ts';
+import { byPriority } from '../resources/versions.ts';
 import { METRICS_RESOURCES } from './metrics-api.ts';
 import { REVIEWS } from './reviews.ts';
 
@@ -91,16 +92,6 @@ function reviews(): Served[] {
 
 const metrics = (): Served[] =>
   METRICS_RESOURCES.map((one) => ({ ...one, singularName: '', verbs: ['get', 'list'], subresources: [] }));
-
-/** Sorts `v1` before `v1beta1` before `v1alpha1`, and `v2` before `v1`. */
-function byPriority(left: string, right: string): number {
-  const rank = (version: string): readonly number[] => {
-    const [, major, stage, minor] = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version) ?? [];
-    return [stage === undefined ? 2 : stage === 'beta' ? 1 : 0, Number(major ?? 0), Number(minor ?? 0)];
-  };
-  const [a, b] = [rank(left), rank(right)];
-  return (b[0] ?? 0) - (a[0] ?? 0) || (b[1] ?? 0) - (a[1] ?? 0) || (b[2] ?? 0) - (a[2] ?? 0);
-}
 
 /** Kubernetes' own groups in their order in discovery. Clients display and search resources in this order. */
 const GROUPS: readonly string[] = [

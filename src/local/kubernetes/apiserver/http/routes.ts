@@ -136,7 +136,7 @@ function serveGroup(
   if (resource === undefined && resourceList(registry, group, version) === undefined)
     return sendText(call, '404 page not found\n', 'text/plain; charset=utf-8', 404);
   if (!resource || (namespace !== undefined && !resource.namespaced)) throw unknownPath();
-  if (resource.warning !== undefined) warn(call, [resource.warning]);
+  warn(call, resource.warnings ?? []);
   if (name === '') return serveCollection(call, watches, resource, namespace);
   const scope = namespace === undefined && resource.namespaced ? '' : namespace;
   const target = { resource, namespace: scope, name };

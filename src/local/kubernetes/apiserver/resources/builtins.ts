@@ -74,7 +74,7 @@ function resource(group: string, version: string, kind: string, plural: string, 
     subresources: options.subresources ?? {},
     model: options.model ?? `V1${kind}`,
     selectableFields: options.fields ?? [],
-    ...(options.warning && { warning: options.warning }),
+    ...(options.warning && { warnings: [options.warning] }),
   };
 }
 

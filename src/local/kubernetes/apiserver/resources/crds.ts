@@ -4,6 +4,7 @@ import { jsonPath } from '../json-path.ts';
 import { AGE, age, type Column, NAME } from './columns.ts';
 import { crdSchema } from './crd-schema.ts';
 import type { Resource, ScalePaths } from './registry.ts';
+import { byPriority } from './versions.ts';
 
 export const DEFINITIONS = 'customresourcedefinitions.apiextensions.k8s.io';
 /** Finalizer that delays the removal of a definition until its last custom resource is gone. */
@@ -76,13 +77,33 @@ function customResource(spec: Json, version: Json, storedVersion: string): Resou
     ...(scale && { scale }),
     subresources: {},
     schema,
-    ...(schema.unknownRules > 0 && {
-      warning: `the local API server does not evaluate ${schema.unknownRules} of the rules of ${plural}.${group}, which call unsupported functions`,
-    }),
+    warnings: [
+      ...(version.deprecated === true ? [deprecation(spec, version)] : []),
+      ...(schema.unknownRules > 0
+        ? [
+            `the local API server does not evaluate ${schema.unknownRules} of the rules of ${plural}.${group}, which call unsupported functions`,
+          ]
+        : []),
+    ],
     columns: printerColumns(records(version.additionalPrinterColumns)),
     selectableFields: records(version.selectableFields).map((one) => text(one.jsonPath).replace(/^\./, '')),
     ...(name !== storedVersion && { toStorage: relabel(storedVersion), fromStorage: relabel(name) }),
   };
+}
+
+/** Returns the warning of a deprecated version: its own, or one with the best version that replaces it. */
+function deprecation(spec: Json, version: Json): string {
+  if (typeof version.deprecationWarning === 'string') return version.deprecationWarning;
+  const group = text(spec.group);
+  const kind = text(at(spec, 'names', 'kind'));
+  const name = text(version.name);
+  const [better] = records(spec.versions)
+    .filter(({ served, deprecated }) => served === true && deprecated !== true)
+    .map((each) => text(each.name))
+    .filter((each) => byPriority(each, name) < 0)
+    .sort(byPriority);
+  const notice = `${group}/${name} ${kind} is deprecated`;
+  return better === undefined ? notice : `${notice}; use ${group}/${better} ${kind}`;
 }
 
 function scalePaths(scale: unknown): ScalePaths | undefined {

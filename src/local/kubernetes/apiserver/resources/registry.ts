@@ -40,8 +40,8 @@ export interface Resource {
   readonly columns?: readonly Column[];
   /** Fields that field selectors support in addition to metadata.name and metadata.namespace. */
   readonly selectableFields: readonly string[];
-  /** Warning that requests for this resource return. */
-  readonly warning?: string;
+  /** Warnings that requests for this resource return. */
+  readonly warnings?: readonly string[];
   /** Conversions between this version and the stored version. Undefined if both are equal. */
   readonly toStorage?: (object: ApiObject) => ApiObject;
   readonly fromStorage?: (object: ApiObject) => ApiObject;

@@ -188,6 +188,28 @@ describe('a custom resource of the local API server', () => {
     expect(answer.headers.get('warning')).toContain('does not evaluate 1 of the rules of hosts.example.com');
   });
 
+  it.each([
+    { deprecationWarning: 'use lamps', warning: 'use lamps' },
+    { deprecationWarning: undefined, warning: 'example.com/v1beta1 Lamp is deprecated; use example.com/v1 Lamp' },
+  ])('warns about a deprecated version: $warning', async ({ deprecationWarning, warning }) => {
+    const lamps = structuredClone(widgetDefinition) as unknown as Body;
+    lamps.metadata.name = 'lamps.example.com';
+    lamps.spec.names = { plural: 'lamps', singular: 'lamp', kind: 'Lamp', listKind: 'LampList' };
+    const [stable] = lamps.spec.versions;
+    const old = { ...stable, storage: false, deprecated: true };
+    lamps.spec.versions = [
+      { ...old, name: 'v1alpha1' },
+      stable,
+      { ...old, name: 'v1beta1', ...(deprecationWarning !== undefined && { deprecationWarning }) },
+    ];
+    api.server.install(lamps as Parameters<typeof api.server.install>[0]);
+    const path = WIDGETS.replace('widgets', 'lamps');
+    expect((await api.call('GET', path.replace('/v1/', '/v1beta1/'))).headers.get('warning')).toBe(
+      `299 - ${JSON.stringify(warning)}`,
+    );
+    expect((await api.call('GET', path)).headers.get('warning')).toBeNull();
+  });
+
   it('is deleted with its definition', async () => {
     await api.patch('merge-patch+json', `${WIDGETS}/plain`, { metadata: { finalizers: ['example.com/hold'] } });
     await api.ok('DELETE', `${DEFINITIONS}/widgets.example.com`);
