@@ -2,6 +2,7 @@
 import { KARPENTER_TS_GROUP } from './labels.ts';
 import { repairErrors, repairSection } from './policy-repair.ts';
 import { rolloutErrors, rolloutSection } from './policy-rollout.ts';
+import { spotSection } from './policy-spot.ts';
 import { choice, type Declared, list, number, object, optional, rule, stringMap, text } from './schema/declare.ts';
 import { columns, type Resource, type ResourceDeclaration } from './schema/resource.ts';
 import { conditions } from './shapes.ts';
@@ -139,6 +140,7 @@ const sections = {
   windows: optional(windows),
   zones: optional(zones),
   preferences: optional(preferences),
+  spot: optional(spotSection),
   ceilings: optional(ceilings),
 };
 

@@ -76,7 +76,7 @@ function resultOf(
   { explain = false }: ResultOptions,
 ): SimulateResult {
   const { snapshot, waiting, leaving } = world;
-  const simulation = simulationOf(plan, { explain, waiting, unknown });
+  const simulation = simulationOf(plan, { explain, waiting, unknown, pools: snapshot.pools });
   return { simulation, snapshot, waiting, leaving, proveRemedy, notes };
 }
 

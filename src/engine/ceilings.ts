@@ -34,11 +34,12 @@ interface Undecided {
   readonly chargesUsdPerHour?: number | undefined;
 }
 
-/** Offerings that can be launched now, or after an outage. */
+/** Offerings that can be launched now, after an outage, or when their price falls. */
 const launchableOfferings = ({ offerings }: InstanceType, requirements: Requirements): readonly Offering[] =>
   offerings.filter(
     (offering) =>
-      (offering.available || offering.outage !== undefined) && requirements.compatible(requirementsOf(offering), LOOSE),
+      (offering.available || offering.outage !== undefined || offering.spotLimit !== undefined) &&
+      requirements.compatible(requirementsOf(offering), LOOSE),
   );
 
 /** Launch of an instance type as one offering, as a ceiling counts it. */

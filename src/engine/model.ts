@@ -65,6 +65,8 @@ export interface Offering {
   readonly available: boolean;
   /** Reason why the offering is not available for now. Absent if it is available or never can be launched. */
   readonly outage?: Outage;
+  /** Maximum price of spot that this offering exceeds. It is not available while it does. */
+  readonly spotLimit?: SpotLimit;
   /** Remaining instances of this reservation. Only for reserved offerings. */
   readonly reservationCapacity?: number;
   /** True if a NodeOverlay changed the price. */
@@ -79,6 +81,16 @@ export interface Outage {
   readonly reason?: string;
   /** Time at which the offering is tried again. */
   readonly untilMs?: number;
+}
+
+/** Maximum price of spot offerings. */
+export interface SpotLimit {
+  /** Name of the NodePolicy. */
+  readonly policy: string;
+  /** Part of the on-demand price. */
+  readonly share: number;
+  /** Price of the instance type, in USD per hour. Absent if it is not known. */
+  readonly onDemandUsdPerHour?: number;
 }
 
 export interface InstanceTypeOverhead {
@@ -114,6 +126,18 @@ export interface PoolInput {
   readonly zoneBalance?: number;
   /** Worth of its pods' preferences. Default: `DEFAULT_PREFERENCE_TERMS`. */
   readonly preferences?: PreferenceTerms;
+  /** Section `spot` of a NodePolicy. */
+  readonly spot?: SpotTerms;
+}
+
+/** Use of spot capacity by a NodePool. */
+export interface SpotTerms {
+  /** Name of the NodePolicy. */
+  readonly policy: string;
+  /** Maximum price as a part of the on-demand price. */
+  readonly maxPrice?: number;
+  /** Number of instance types of a replacement of a spot node by a spot node. */
+  readonly consolidationTypes?: number;
 }
 
 /** Amounts that some nodes must not exceed together. */

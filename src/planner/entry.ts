@@ -29,3 +29,4 @@ export { type Catalogue, nodeExtras, type PoolProblem, poolInputs } from './pool
 export { repairSettingsOf } from './repair-settings.ts';
 export { rolloutIn } from './rollouts.ts';
 export { takeSnapshot } from './snapshot.ts';
+export { launchableTypes, spotTermsOf } from './spot.ts';

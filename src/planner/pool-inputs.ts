@@ -7,6 +7,7 @@ import { DEFAULT_PREFERENCE_TERMS, type InstanceType, type PoolInput } from '#en
 import { defined } from '#lib';
 import type { DeviceSources } from '#state';
 import { type Governing, governedPool } from './rollouts.ts';
+import { launchableTypes, spotTermsOf } from './spot.ts';
 
 /** Instance types of NodePools and charges of their nodes, from the provider or from files. */
 export interface Catalogue {
@@ -50,13 +51,14 @@ export const poolInputs = (pools: readonly NodePool[], options: PoolOptions): Pr
   Promise.all(pools.map((nodePool) => poolInput(nodePool, options)));
 
 async function poolInput(nodePool: NodePool, options: PoolOptions): Promise<PoolInput> {
-  const instanceTypes = await typesOf(nodePool, options);
+  const spot = spotTermsOf(nodePool, options.policies);
+  const instanceTypes = launchableTypes(await typesOf(nodePool, options), spot);
   const devices = instanceTypes === NO_TYPES ? undefined : await options.devices?.forPool(nodePool, instanceTypes);
   const zoneBalance = zoneBalanceOf(nodePool, options);
   const governed = options.governing === undefined ? nodePool : governedPool(nodePool, options.governing);
   const extras = nodeExtras(nodePool, options);
   const preferences = preferenceTermsOf(nodePool, options);
-  return { nodePool: governed, instanceTypes, extras, zoneBalance, ...defined({ preferences }), ...devices };
+  return { nodePool: governed, instanceTypes, extras, zoneBalance, ...defined({ preferences, spot }), ...devices };
 }
 
 function preferenceTermsOf(nodePool: NodePool, { policies }: PoolOptions): PoolInput['preferences'] {

@@ -109,6 +109,19 @@ export const SIMULATION = Type.Object(
         { description: 'Decisions on preferences with a price; absent if there are none' },
       ),
     ),
+    spot: Type.Optional(
+      Type.Array(
+        Type.Object({
+          nodePool: Type.String(),
+          policy: text('NodePolicy that sets the section spot'),
+          maxPrice: Type.Optional(usd('Maximum price of spot offerings, as a part of the on-demand price')),
+          offerings: Type.Optional(count('Spot offerings that are available or above the maximum price')),
+          aboveMaxPrice: Type.Optional(count('Spot offerings above the maximum price')),
+          consolidationTypes: Type.Optional(count('Instance types of a spot node that replaces a spot node')),
+        }),
+        { description: 'Use of spot capacity by NodePools with a policy; absent if there are none' },
+      ),
+    ),
     totalPrice: usd('USD per hour of the offerings of all new nodes, at the list prices of AWS'),
     totalBilledPrice: usd('USD per hour of all new nodes as AWS bills them'),
     explanations: Type.Optional(
@@ -284,7 +297,7 @@ export const NODECLAIM = Type.Object(
         ...OFFERING,
         usdPerHour: usd(NODE_PRICE),
         spotRiskUsdPerHour: Type.Optional(SPOT_RISK),
-        code: Type.Enum(['sold-out', 'not-requested', 'capacity-type', 'cloud', 'price']),
+        code: Type.Enum(['sold-out', 'spot-price', 'not-requested', 'capacity-type', 'cloud', 'price']),
         text: text('Reason why the offering was not chosen'),
       }),
       { description: 'Cheapest offerings within the requirements and with enough room for the requests' },

@@ -1,12 +1,13 @@
 /** Plan in the public format of `karpenter simulate -o json`. */
 import { INSTANCE_TYPE_LABEL } from '#api/objects';
 import { billedUsdPerHour } from '#engine/costs';
-import { type Cause, type WaitingPod, waitingText, zonesText } from '#engine/explanations';
+import { type Cause, type PoolSpot, poolSpots, type WaitingPod, waitingText, zonesText } from '#engine/explanations';
 import {
   compareText,
   type Plan,
   type PlannedClaim,
   type PodRefusal,
+  type PoolInput,
   type PreferenceDecision,
   podKey,
   quantityList,
@@ -50,6 +51,8 @@ export interface SimulationAnswer {
   readonly zones?: string;
   /** Decisions on preferences with a price. Undefined without such preferences. */
   readonly preferences?: readonly PreferenceDecision[];
+  /** Use of spot capacity by NodePools with a policy. Undefined without such a policy. */
+  readonly spot?: readonly PoolSpot[];
   /** Sum of the prices of offerings at list prices, in USD per hour. */
   readonly totalPrice: number;
   /** Sum of the billed prices, in USD per hour. */
@@ -120,7 +123,12 @@ const roundDecision = ({ addedUsdPerHour, worthUsdPerHour, ...decision }: Prefer
 /** Converts a plan. `explain` adds the structured reason for each pod and NodePool. */
 export function simulationOf(
   plan: Plan,
-  options: { readonly explain: boolean; readonly unknown: readonly string[]; readonly waiting: readonly WaitingPod[] },
+  options: {
+    readonly explain: boolean;
+    readonly unknown: readonly string[];
+    readonly waiting: readonly WaitingPod[];
+    readonly pools: readonly PoolInput[];
+  },
 ): SimulationAnswer {
   const refused = [...plan.refusals].sort(([a], [b]) => compareText(a, b));
   const causes = refused.flatMap(([pod, refusal]) =>
@@ -128,6 +136,7 @@ export function simulationOf(
   );
   const zones = zonesText(plan.claims);
   const groups = plan.preferences?.groups ?? [];
+  const spot = poolSpots(options.pools);
   return {
     nodeClaims: plan.claims.map(claimOf),
     existingNodes: plan.placements.map(({ node, pods }) => ({ name: node, pods: inOrder(pods) })),
@@ -136,6 +145,7 @@ export function simulationOf(
     ...(causes.length === 0 ? {} : { causes: Object.fromEntries(causes) }),
     ...(zones !== undefined && { zones }),
     ...(groups.length > 0 && { preferences: groups.map(roundDecision) }),
+    ...(spot.length > 0 && { spot }),
     totalPrice: sumOf(plan.claims, listPriceOf),
     totalBilledPrice: sumOf(plan.claims, billedUsdPerHour),
     ...(options.explain ? { explanations: Object.fromEntries(refused) } : {}),

@@ -1,6 +1,6 @@
 /** Renders a simulation as text. */
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '#api/objects';
-import { groupText, withDetails, withoutRequests } from '#engine/explanations';
+import { groupText, type PoolSpot, poolSpotText, withDetails, withoutRequests } from '#engine/explanations';
 import type { PodRefusal, PreferenceDecision } from '#engine/model';
 import { misfitText } from '#engine/solve';
 import { own } from '#lib';
@@ -95,9 +95,11 @@ export function totalPlanning(nodes: readonly { readonly planning?: PlanningFigu
 const preferenceLine = (group: PreferenceDecision): string =>
   `  ${indented(groupText(group), '    ', terminalWidth())}`;
 
+const spotLine = (pool: PoolSpot): string => `  ${indented(poolSpotText(pool), '    ', terminalWidth())}`;
+
 export function simulationText(answer: SimulationAnswer): string {
   const { nodeClaims, existingNodes, unschedulable, waiting = {}, totalBilledPrice, explanations } = answer;
-  const { effect, unknown, zones, preferences = [] } = answer;
+  const { effect, unknown, zones, preferences = [], spot = [] } = answer;
   const planning = totalPlanning(nodeClaims);
   // the fee is the same for most nodes, so only the total has it
   const hasPlanning = planningText(figuresOf({ ...planning, fee: 0 })) !== '';
@@ -109,6 +111,7 @@ export function simulationText(answer: SimulationAnswer): string {
     table(headings, claimRows(nodeClaims, hasPlanning)),
     zones === undefined ? '' : indented(`balanced zones: ${zones}`, '  ', terminalWidth()),
     preferences.length === 0 ? '' : ['PREFERENCES', ...preferences.map(preferenceLine)].join('\n'),
+    spot.length === 0 ? '' : ['SPOT', ...spot.map(spotLine)].join('\n'),
     table(['EXISTING NODE', 'PODS'], placed),
     refused === 0 ? '' : ['UNSCHEDULABLE', ...refusalLines(answer)].join('\n'),
     waits === 0 ? '' : ['WAITING', ...waitingLines(waiting)].join('\n'),

@@ -5,16 +5,18 @@ import {
   isTrue,
   NODE_CLAIM,
   type NodeClaim,
+  poolNameOf,
   uidOf,
   ZONE_LABEL,
 } from '#api/objects';
-import { CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '#cloud';
+import { type AdjustTypes, CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '#cloud';
 import { deleteExactly } from '#kube/client';
 import { after, type BackOff, backOffMs, type RateLimit, settled } from '#kube/reconcilers';
 import { defined, messageOf } from '#lib';
 import { type Clock, type Limiter, limiter, monotonicMs, type Timepiece } from '#lib/clock';
 import { eventOf, INSUFFICIENT_CAPACITY_ERROR, NODE_CLASS_NOT_READY } from '#observe/events';
 import type { Logger } from '#observe/logger';
+import { launchableTypes, spotTermsOf } from '#planner';
 import { PAUSED_RETRY_MS } from '#state';
 import type { Deps } from '../deps.ts';
 import { recordDeleted } from '../disrupted.ts';
@@ -50,6 +52,16 @@ interface LaunchParts {
 /** Returns false after a failed request, because it may have launched an instance, which must not lose its NodeClaim. */
 const isUnneeded = ({ demand, retries }: Pick<LaunchParts, 'demand' | 'retries'>, claim: NodeClaim): boolean =>
   demand?.isNeeded(claim) === false && !retries.hasFailed(claim);
+
+/** Prices may have changed since the NodeClaim was planned. */
+function withinPolicy(
+  { nodePools, nodePolicies }: Deps['cluster']['stores'],
+  claim: NodeClaim,
+): AdjustTypes | undefined {
+  const pool = nodePools.get({ name: poolNameOf(claim) });
+  const terms = pool && spotTermsOf(pool, nodePolicies.list());
+  return terms && (async (types) => launchableTypes(types, terms));
+}
 
 export function launch(deps: Deps, { launched, retries, demand }: LaunchParts): LifecycleStep {
   const { client, cloud, clock, cluster, events, traces } = deps;
@@ -106,7 +118,7 @@ export function launch(deps: Deps, { launched, retries, demand }: LaunchParts): 
     let created: NodeClaim;
     traces?.launching(claim);
     try {
-      created = await cloud.create(claim);
+      created = await cloud.create(claim, withinPolicy(cluster.stores, claim));
     } catch (error) {
       traces?.launchFailed(claim, error);
       return failed(claim, error, log);

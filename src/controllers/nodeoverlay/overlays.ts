@@ -92,7 +92,13 @@ export function overlaidCloud(cloud: CloudProvider, overlays: Overlays, pools: S
     ...(cloud.charges && { charges: (pool: NodePool) => cloud.charges?.(pool) ?? NO_CHARGES }),
     deviceTemplates: (pool, type) => cloud.deviceTemplates?.(pool, type) ?? [],
     instanceTypes: async (pool) => overlays.apply(pool, await cloud.instanceTypes(pool)),
-    create: (claim) => cloud.create(claim, adjustFor(claim)),
+    create: (claim, adjust) => {
+      const overlaid = adjustFor(claim);
+      return cloud.create(
+        claim,
+        overlaid && adjust ? async (types) => adjust(await overlaid(types)) : (overlaid ?? adjust),
+      );
+    },
     typeTerms: (pool, type) => cloud.typeTerms?.(pool, type),
     launchAnswer: (claim) => cloud.launchAnswer?.(claim),
     reboot: (claim) => cloud.reboot(claim),

@@ -25,6 +25,8 @@ export const CAUSE_CODES = [
   'not-offered',
   /** All matching offerings are out of capacity. */
   'sold-out',
+  /** All matching offerings are spot offerings above the maximum price of a NodePolicy. */
+  'spot-price',
   /** The codes of misfits, except that the codes above replace `instance-types`. */
   ...(['too-large', 'taint', 'limits', 'min-values', 'topology', 'volume', 'devices', 'host-port'] as const),
   'volume-limit',
@@ -114,6 +116,8 @@ function statement({ code, object, field, wanted, offered, nextAttempt }: Cause)
       return `${name} offers ${offered}; ${wanted}`;
     case 'sold-out':
       return `${name} matches, but its capacity is ${nextAttempt === undefined ? 'sold out' : 'not available now'}: ${offered}`;
+    case 'spot-price':
+      return `${name} matches, but its spot capacity costs too much: ${offered}`;
     case 'too-large':
       return `${name} has no instance type with enough room: ${wanted}, but the largest has ${offered}`;
     case 'volume-limit':

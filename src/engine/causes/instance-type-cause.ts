@@ -5,6 +5,7 @@ import { allocatable, requirementsOf } from '../instance-types.ts';
 import type { InstanceType, Offering, Resources } from '../model.ts';
 import { LOOSE, Requirements } from '../requirements.ts';
 import { amountIn, fits, quantityList } from '../resources.ts';
+import { spotLimitText } from '../spot-price.ts';
 import { ValueSet } from '../value-set.ts';
 import type { Cause, CauseObject } from './cause.ts';
 import { requiredText, requirementText, someOf } from './requirement-text.ts';
@@ -42,7 +43,10 @@ export function instanceTypeCause(demand: Demand): Cause | undefined {
   }
   if (matching.length === 0) return mismatch(demand);
   if (fitting.length === 0) return tooLarge(pool, matching, requests);
-  return offerings.length === 0 ? notOffered(demand, fitting) : soldOut(pool, offerings);
+  if (offerings.length === 0) return notOffered(demand, fitting);
+  return offerings.every(({ offering }) => offering.spotLimit !== undefined)
+    ? aboveSpotPrice(pool, offerings)
+    : soldOut(pool, offerings);
 }
 
 /** Reports whether an instance type of the NodePool has the properties that the pod requires. */
@@ -202,6 +206,24 @@ function notOffered({ pool, poolRequirements, podRequirements }: Demand, types: 
 interface TypeOffering {
   readonly type: InstanceType;
   readonly offering: Offering;
+}
+
+/** Names the offering that is nearest to the maximum price. */
+function aboveSpotPrice(pool: NodePool, offerings: readonly TypeOffering[]): Cause {
+  const shareOf = ({ usdPerHour, spotLimit }: Offering): number =>
+    usdPerHour / (spotLimit?.onDemandUsdPerHour ?? Number.NaN);
+  const [nearest] = offerings.toSorted((a, b) => (shareOf(a.offering) || 1e9) - (shareOf(b.offering) || 1e9));
+  const { type, offering } = nearest ?? {};
+  const zone = offering ? requirementsOf(offering).get(ZONE_LABEL).any() : '';
+  const text = offering?.spotLimit ? spotLimitText(offering.usdPerHour, offering.spotLimit) : '';
+  return {
+    code: 'spot-price',
+    object: nodePoolOf(pool),
+    field: 'spec.spot.maxPrice',
+    wanted: someOf([...new Set(offerings.map((each) => each.type.name))]),
+    offered: `for ${type?.name} in ${zone}, ${text}`,
+    remedy: 'Raise the maximum price, or allow on-demand capacity or more instance types.',
+  };
 }
 
 function soldOut(pool: NodePool, offerings: readonly TypeOffering[]): Cause {

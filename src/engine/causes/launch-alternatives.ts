@@ -7,6 +7,7 @@ import type { InstanceType, Offering } from '../model.ts';
 import { templateRequirements } from '../node-template.ts';
 import { Requirements } from '../requirements.ts';
 import { fits, resourcesOf } from '../resources.ts';
+import { spotLimitText } from '../spot-price.ts';
 import { requirementText } from './requirement-text.ts';
 
 /** Response of the cloud to the launch of a NodeClaim. */
@@ -35,7 +36,7 @@ export interface OfferingPrice {
 }
 
 export interface Alternative extends OfferingName, OfferingPrice {
-  readonly code: 'sold-out' | 'not-requested' | 'capacity-type' | 'cloud' | 'price';
+  readonly code: 'sold-out' | 'spot-price' | 'not-requested' | 'capacity-type' | 'cloud' | 'price';
   /** Reason why the offering was not chosen. */
   readonly text: string;
 }
@@ -184,6 +185,8 @@ function reasonFor(
   );
   if (error !== undefined && answer?.capacityType === each.capacityType)
     return { code: 'cloud', text: `EC2 answered ${error.text}` };
+  const { spotLimit, usdPerHour } = each.offering;
+  if (spotLimit !== undefined) return { code: 'spot-price', text: spotLimitText(usdPerHour, spotLimit) };
   if (!each.offering.available)
     return { code: 'sold-out', text: 'the offering is out of capacity or not available now' };
   if (excluding(ofClaim, each) !== undefined)

@@ -46,6 +46,7 @@ export function remedyEdit(cause: Cause): RemedyEdit | undefined {
     case 'undefined-label':
       return of === 'Pod' ? labelEdit(field, values) : addRequirement(field, values, place);
     case 'sold-out':
+    case 'spot-price':
       return { change: `all offerings ${place} are available`, pool: withAllOfferings };
     case 'too-large':
       return { change: 'the pod requests less', pod: withoutRequests };

@@ -29,4 +29,5 @@ export {
 } from '../instance-type-report.ts';
 export { groupText, preferencesText, preferenceTexts } from '../preferences/decision-text.ts';
 export { explainRequest, type RequestExplanation } from '../request-explanation.ts';
+export { type PoolSpot, poolSpots, poolSpotText } from '../spot-price.ts';
 export { zonesText } from '../zone-balance.ts';

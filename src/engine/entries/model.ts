@@ -50,6 +50,7 @@ export type {
   Resources,
   Snapshot,
   SolveOptions,
+  SpotTerms,
   StateNode,
   UnpackedPool,
 } from '../model.ts';
@@ -109,6 +110,7 @@ export {
 } from '../resources.ts';
 export { holds, selects } from '../selectors.ts';
 export { sharedRequirements, sharedType, sharedTypeList } from '../shared-types.ts';
+export { withinSpotPrice } from '../spot-price.ts';
 export { hasOtherSuccessor, type ResourceTemplate, resourceTemplateOf, withSuccessor } from '../successors.ts';
 export { formatTaint, sameTaint, tolerates, untolerated } from '../taints.ts';
 export { ValueSet } from '../value-set.ts';

@@ -192,7 +192,7 @@ export class Differential {
     const plan = { ...solved.plan, refusals: await checkRemedies({ ...solved, solve }) };
     this.compared.nodes += plan.claims.length;
     this.compared.places += plan.placements.length;
-    return differentPlans(simulationOf(plan, { explain: true, unknown: [], waiting: [] }), told.simulation);
+    return differentPlans(simulationOf(plan, { explain: true, unknown: [], waiting: [], pools: [] }), told.simulation);
   }
 
   /** Returns true if the snapshot lacks a nomination, because the rate of these events is limited. */

@@ -96,6 +96,30 @@ describe('simulate', () => {
     expect(left.simulation).not.toHaveProperty('zones');
   });
 
+  it('leaves out spot above the maximum price of a NodePolicy', async () => {
+    const policy = (maxPrice: string): string =>
+      `apiVersion: karpenter-ts.sh/v1alpha1\nkind: NodePolicy\nmetadata: {name: spot}\nspec: {spot: {maxPrice: ${maxPrice}, consolidationTypes: 5}}`;
+    const capacityTypes = async (maxPrice: string) => {
+      const filename = [
+        write('pool.yaml', POOL),
+        write('pods.yaml', PODS('900m')),
+        write('policy.yaml', policy(maxPrice)),
+      ];
+      const { simulation } = await simulate({ filename, nowMs: 0 });
+      expect(simulationText(simulation)).toMatch(
+        /SPOT\n {2}default \(NodePolicy spot\): at most \d+ % of on-demand, which \d+ of \d+ spot offerings\s+exceed; 5 instance/,
+      );
+      const { offerings = 0, aboveMaxPrice = 0 } = simulation.spot?.[0] ?? {};
+      return [simulation.totalPrice, aboveMaxPrice === offerings];
+    };
+    const [[spot = 0, noneLeft], [onDemand = 0, allLeft]] = [
+      await capacityTypes('1%'),
+      await capacityTypes('100%'),
+    ].reverse() as [[number, boolean], [number, boolean]];
+    expect(spot).toBeLessThan(onDemand);
+    expect([noneLeft, allLeft]).toEqual([false, true]);
+  });
+
   it('plans nodes for a NodePool with windows of disruption', async () => {
     const policy = `apiVersion: karpenter-ts.sh/v1alpha1
 kind: NodePolicy

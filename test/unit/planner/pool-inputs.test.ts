@@ -68,6 +68,24 @@ describe('the input of a NodePool', () => {
     expect(await shareOf(policy('all', '0%'))).toBe(0);
   });
 
+  it('has only spot offerings within the maximum price of the NodePolicy, in one list for all NodePools', async () => {
+    const policy: NodePolicy = {
+      apiVersion: 'karpenter-ts.sh/v1alpha1',
+      kind: 'NodePolicy',
+      metadata: { name: 'spot' },
+      spec: { spot: { maxPrice: '40%', consolidationTypes: 5 } },
+    };
+    const types = [TYPE];
+    const catalogue = { instanceTypes: async () => types };
+    const { input } = await inputsOf(catalogue, { policies: [policy] });
+    expect(input?.spot).toEqual({ policy: 'spot', maxPrice: 0.4, consolidationTypes: 5 });
+    expect(input?.instanceTypes[0]?.offerings.filter(({ available }) => available)).toHaveLength(3);
+    expect((await inputsOf(catalogue, { policies: [policy] })).input?.instanceTypes).toBe(input?.instanceTypes);
+    const { input: plain } = await inputsOf(catalogue);
+    expect(plain?.instanceTypes).toBe(types);
+    expect(plain).not.toHaveProperty('spot');
+  });
+
   it('reports facts that cannot be read, and leaves them out', async () => {
     const fail = (): never => {
       throw new Error('unknown');

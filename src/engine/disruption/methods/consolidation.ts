@@ -40,7 +40,11 @@ import { costOf } from './candidate-groups.ts';
  * Minimum number of cheaper types for the replacement of a spot node by a spot node. Fewer types would make another replacement
  * soon too likely.
  */
-export const SPOT_FLEXIBILITY = 15;
+const SPOT_FLEXIBILITY = 15;
+
+/** Returns the minimum number of cheaper types for a spot node of the NodePool that replaces spot nodes. */
+export const spotFlexibility = ({ nodePool }: Pick<PlannedClaim, 'nodePool'>, { pools }: Pick<MethodInput, 'pools'>) =>
+  pools.get(nodePool)?.spot?.consolidationTypes ?? SPOT_FLEXIBILITY;
 
 /** Decides if a node may be consolidated while pods run on it. */
 export function consolidationFilter(candidate: Candidate): ReturnType<Method['filter']> {
@@ -115,9 +119,10 @@ export async function consolidate(candidates: readonly Candidate[], input: Metho
   const share = zoneShare(candidates, [claim], input);
   const usdPerHour = (costOf(candidates) - lostUsdPerHour) * (1 - share) - preferencesUsdPerHour;
   if (usdPerHour <= 0) return cannot(keepsPreferences(preferencesUsdPerHour, costOf(candidates)));
+  const flexibility = candidates.length > 1 ? undefined : spotFlexibility(claim, input);
   const found =
     (types === listed ? undefined : coveredReplacement(replacement, usdPerHour)) ??
-    narrowed(replacement, candidates, { usdPerHour, spotToSpot, consolidation });
+    narrowed(replacement, candidates, { usdPerHour, spotToSpot, consolidation, flexibility });
   if ('code' in found) return cannot(share > 0 ? withZoneShare(found, share) : found);
   const command: Command = { ...base, replacements: [found.replacement.claim] };
   if (isTooRisky(command)) return cannot(tooRisky(command));
@@ -229,17 +234,19 @@ function coveredReplacement(replacement: Replacement, usdPerHour: number): Narro
 interface NarrowingOptions extends Pick<MethodInput, 'spotToSpot' | 'consolidation'> {
   /** Part of the candidates' cost that their removal saves. */
   readonly usdPerHour: number;
+  /** Minimum number of cheaper types if a spot node replaces spot nodes. Undefined for several candidates. */
+  readonly flexibility: number | undefined;
 }
 
 /** Narrows the replacement to the types that reduce the cost. Returns the reason if this is not possible. */
 function narrowed(
   replacement: Replacement,
   candidates: readonly Candidate[],
-  { usdPerHour: price, spotToSpot, consolidation }: NarrowingOptions,
+  { usdPerHour: price, spotToSpot, consolidation, flexibility }: NarrowingOptions,
 ): Narrowed | Reason<DeclineCode> {
   const allSpot = candidates.every(({ capacityType }) => capacityType === 'spot');
   if (allSpot && replacement.admits('spot')) {
-    if (spotToSpot) return narrowedSpot(replacement.only('spot'), price, candidates.length);
+    if (spotToSpot) return narrowedSpot(replacement.only('spot'), price, flexibility);
     const text = "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node";
     return { code: 'spot-to-spot-disabled', text };
   }
@@ -262,16 +269,20 @@ function filtered(replacement: Replacement, price: number): Replacement | Reason
 
 const tooFew = (text: string): Reason<DeclineCode> => ({ code: 'min-values', text: `Filtering by price: ${text}` });
 
-function narrowedSpot(replacement: Replacement, price: number, candidates: number): Narrowed | Reason<DeclineCode> {
+function narrowedSpot(
+  replacement: Replacement,
+  price: number,
+  flexibility: number | undefined,
+): Narrowed | Reason<DeclineCode> {
   const cheaper = filtered(replacement, price);
   if ('code' in cheaper) return cheaper;
-  if (candidates > 1) return { cheaper, replacement: cheaper };
+  if (flexibility === undefined) return { cheaper, replacement: cheaper };
   const { count } = cheaper;
-  if (count < SPOT_FLEXIBILITY) {
-    const text = `SpotToSpotConsolidation requires ${SPOT_FLEXIBILITY} cheaper instance type options than the current candidate to consolidate, got ${count}`;
-    return { code: 'spot-to-spot-flexibility', text, nearestMiss: `${count} of ${SPOT_FLEXIBILITY} types` };
+  if (count < flexibility) {
+    const text = `SpotToSpotConsolidation requires ${flexibility} cheaper instance type options than the current candidate to consolidate, got ${count}`;
+    return { code: 'spot-to-spot-flexibility', text, nearestMiss: `${count} of ${flexibility} types` };
   }
-  return { cheaper, replacement: cheaper.first(SPOT_FLEXIBILITY) };
+  return { cheaper, replacement: cheaper.first(flexibility) };
 }
 
 /** Checks that the candidates still exist, are not nominated and are within budget, and then that the plan is still valid. */

@@ -24,7 +24,7 @@ import {
   consolidationFilter,
   lostBy,
   poolApprovals,
-  SPOT_FLEXIBILITY,
+  spotFlexibility,
   validateConsolidation,
   zoneShare,
 } from './consolidation.ts';
@@ -167,7 +167,7 @@ async function trade(candidates: readonly Candidate[], input: MethodInput): Prom
   const lostUsdPerHour = lostBy(candidates, input.committed);
   const preferencesUsdPerHour = plan.preferences?.lostUsdPerHour ?? 0;
   const usdPerHour = costOf(candidates) - lostUsdPerHour - preferencesUsdPerHour;
-  const replacements = cheaperTogether(planned, candidates, input.spotToSpot, usdPerHour);
+  const replacements = cheaperTogether(planned, candidates, input, usdPerHour);
   if (replacements === undefined) return undefined;
   const command: Command = {
     reason: 'Underutilized',
@@ -220,13 +220,14 @@ function atPrices(
 export function cheaperTogether(
   planned: readonly Replacement[],
   candidates: readonly Candidate[],
-  spotToSpot: boolean,
+  input: Pick<MethodInput, 'spotToSpot' | 'pools'>,
   usdPerHour = costOf(candidates),
 ): readonly PlannedClaim[] | undefined {
   const allSpot = areAllSpot(candidates);
   const isSpotToSpot = (replacement: Replacement): boolean => allSpot && replacement.admits('spot');
-  if (!spotToSpot && planned.some(isSpotToSpot)) return undefined;
-  const flexibilityOf = (replacement: Replacement): number => (isSpotToSpot(replacement) ? SPOT_FLEXIBILITY : 1);
+  if (!input.spotToSpot && planned.some(isSpotToSpot)) return undefined;
+  const flexibilityOf = (replacement: Replacement): number =>
+    isSpotToSpot(replacement) ? spotFlexibility(replacement.claim, input) : 1;
   const bound = planned.map((replacement) =>
     (isSpotToSpot(replacement) ? replacement.only('spot') : replacement).inCheapestZone(flexibilityOf(replacement)),
   );

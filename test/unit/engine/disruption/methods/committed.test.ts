@@ -135,8 +135,8 @@ describe('consolidation of nodes that commitments cover', () => {
     const replacements = [planned(['m.4']), planned(['m.1'])].map((claim) =>
       Replacement.of(claim, pools.get('default')?.instanceTypes ?? []),
     );
-    expect(cheaperTogether(replacements, [a, b], true)).toBeDefined();
-    expect(cheaperTogether(replacements, [a, b], true, 0.05)).toBeUndefined();
+    expect(cheaperTogether(replacements, [a, b], { spotToSpot: true, pools: new Map() })).toBeDefined();
+    expect(cheaperTogether(replacements, [a, b], { spotToSpot: true, pools: new Map() }, 0.05)).toBeUndefined();
     const claims = () => solved([planned(['m.1']), planned(['m.1'])]);
     const covered = use(1, a, b, c);
     expect((await swap.decide({ ...ask([a, b, c], covered, claims), pools })).commands).toEqual([]);

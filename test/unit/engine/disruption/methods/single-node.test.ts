@@ -4,7 +4,7 @@ import type { Candidate } from '../../../../../src/engine/disruption/command.ts'
 import type { MethodInput } from '../../../../../src/engine/disruption/method.ts';
 import { singleNode } from '../../../../../src/engine/disruption/methods/single-node.ts';
 import type { InstanceType, PlannedClaim } from '../../../../../src/engine/model.ts';
-import { instanceType, NOW, stateNode } from '../objects.ts';
+import { instanceType, NOW, pool, stateNode } from '../objects.ts';
 import { asking, candidate, planned, soldAsSpot, solved } from './consolidation-input.ts';
 
 describe('single-node consolidation', () => {
@@ -122,6 +122,22 @@ describe('single-node consolidation', () => {
       }),
     );
     expect(commands[0]?.replacements[0]?.instanceTypes.length ?? 0).toBe(is);
+  });
+
+  it.each([
+    { count: 4, is: 0 },
+    { count: 20, is: 5 },
+  ])('replaces spot by spot with the number of types of the NodePolicy: keeps $is of $count', async ({ count, is }) => {
+    const offered = many.slice(0, count);
+    const spot = { policy: 'few', consolidationTypes: 5 };
+    const { commands, reasons } = await singleNode.decide(
+      asking([spotNode()], () => solved([planned(offered.map(({ name }) => name))], [], offered), {
+        spotToSpot: true,
+        pools: new Map([['default', { nodePool: pool(), instanceTypes: offered, spot }]]),
+      }),
+    );
+    expect(commands[0]?.replacements[0]?.instanceTypes.length ?? 0).toBe(is);
+    if (is === 0) expect([...(reasons?.values() ?? [])]).toMatchObject([{ nearestMiss: `${count} of 5 types` }]);
   });
 
   it('evaluates NodePools in turn, starting with NodePools that were not reached before', async () => {

@@ -74,7 +74,7 @@ describe('a replacement of a swap', () => {
     cheaperTogether(
       claims.map((claim) => Replacement.of(claim, types)),
       candidates,
-      spotToSpot,
+      { spotToSpot, pools: new Map() },
     );
 
   it('has types that cost less together with the other replacements, whichever types are launched', () => {
@@ -99,7 +99,10 @@ describe('a replacement of a swap', () => {
   const many = Array.from({ length: 15 }, (_, at) => instanceType(`s.${at}`, 4, 0.2 + at / 1000));
   const manyNames = many.map(({ name }) => name);
   const spotFor = (count: number, spotToSpot = true) =>
-    cheaperTogether([Replacement.of(planned(manyNames.slice(0, count), ['spot'], many), many)], spot, spotToSpot);
+    cheaperTogether([Replacement.of(planned(manyNames.slice(0, count), ['spot'], many), many)], spot, {
+      spotToSpot,
+      pools: new Map(),
+    });
 
   it('replaces spot nodes only if the feature gate is set and many types are possible', () => {
     expect(spotFor(15)?.[0]?.instanceTypes).toHaveLength(15);
@@ -116,7 +119,10 @@ describe('a replacement of a swap', () => {
           : offering,
       ),
     }));
-    const found = cheaperTogether([Replacement.of(planned(['m.8'], ['on-demand'], split), split)], eight, true);
+    const found = cheaperTogether([Replacement.of(planned(['m.8'], ['on-demand'], split), split)], eight, {
+      spotToSpot: true,
+      pools: new Map(),
+    });
     expect(found?.[0]?.requirements).toContainEqual({ key: ZONE_LABEL, operator: 'In', values: ['zone-a'] });
   });
 });
