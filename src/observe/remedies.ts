@@ -58,6 +58,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
     'correct or delete the ConfigMap karpenter-pause; if it is forbidden, grant get on it, as the chart does',
   'missing the right to nominate nodes for pods':
     'pods get nodes without nominations; grant patch on pods/status with settings.podNomination of the chart, or unset POD_NOMINATION',
+  'missing the right to show drains in the conditions of nodes':
+    'nodes are drained without conditions; grant patch on nodes/status with settings.drainConditions of the chart, or unset DRAIN_CONDITIONS',
   'failed nominating a node for a pod': 'no action is needed, kube-scheduler chooses the node of the pod',
   'failed computing consolidation':
     'no action is needed, the node is not disrupted; if it persists, report it with this line',

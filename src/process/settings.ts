@@ -112,6 +112,11 @@ export const OPTIONS = {
     false,
     'Restart Deployments before the eviction of their only ready pod if the pod has the annotation karpenter-ts.sh/surge; requires the right to patch deployments',
   ),
+  drainConditions: toggle(
+    'drain-conditions',
+    false,
+    'Show drains in the conditions DrainInProgress and Drained of nodes; requires the right to patch nodes/status',
+  ),
   podNomination: toggle(
     'pod-nomination',
     false,

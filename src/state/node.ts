@@ -71,6 +71,7 @@ export function stateNode(halves: Halves): StateNode {
   const initialized = node !== undefined && (nodeClaim === undefined || hasLabel(node, INITIALIZED_LABEL));
   const view = registered || nodeClaim === undefined ? node : nodeClaim;
   const named = node ?? nodeClaim;
+  const isDeleted = isLeaving(node, nodeClaim);
   if (view === undefined || named === undefined)
     throw new Error(`Cannot create state node "${providerId}": it has neither a Node nor a NodeClaim`);
   return {
@@ -84,11 +85,12 @@ export function stateNode(halves: Halves): StateNode {
     initialized,
     labels: view.metadata.labels ?? {},
     annotations: view.metadata.annotations ?? {},
-    taints: withMaintenance(node, effectiveTaints(node, nodeClaim, registered, initialized)),
+    // conditions of the operator's own drain must not change its plans
+    taints: withMaintenance(isDeleted ? undefined : node, effectiveTaints(node, nodeClaim, registered, initialized)),
     capacity: withItself(amounts(halves, initialized, 'capacity')),
     allocatable: amounts(halves, initialized, 'allocatable'),
     pods: halves.pods,
-    markedForDeletion: halves.marked || isLeaving(node, nodeClaim),
+    markedForDeletion: halves.marked || isDeleted,
     nominatedUntilMs: halves.nominatedUntilMs,
     bufferPods: halves.bufferPods,
   };

@@ -170,6 +170,7 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
   (list "POD_DELETION_COST" "podDeletionCost" false)
   (list "POD_NOMINATION" "podNomination" false)
   (list "POD_SURGE" "podSurge" false)
+  (list "DRAIN_CONDITIONS" "drainConditions" false)
   (list "EVICTION_PRICE" "evictionPrice" false)
   (list "METRICS" "metrics" false)
   (list "NODE_HOURLY_FEE" "nodeHourlyFee" false)

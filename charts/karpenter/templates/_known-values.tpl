@@ -108,6 +108,7 @@ settings:
   mode: true
   podNomination: true
   podSurge: true
+  drainConditions: true
   costHistory: true
   metrics: true
   featureGates:

@@ -185,6 +185,13 @@ export const KNOWN_VALUES = `
       false,
       ""
     ],
+    "drainConditions": [
+      "true",
+      "false",
+      true,
+      false,
+      ""
+    ],
     "costHistory": true,
     "metrics": [
       "budget",

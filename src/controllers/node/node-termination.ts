@@ -43,6 +43,7 @@ import { nodeClassLabel } from '../node-classes.ts';
 import { OwnWrites } from '../own-writes.ts';
 import { detaching } from './detaching.ts';
 import { draining } from './drain.ts';
+import { showingDrain } from './drain-conditions.ts';
 import type { Evictions } from './eviction-queue.ts';
 import { type Leaving, type TerminationProgress, type TerminationStep, withCondition } from './step.ts';
 
@@ -68,7 +69,7 @@ export class NodeTermination implements Reconciler<Node> {
   constructor(deps: Deps, evictions: Evictions) {
     const { cluster, settings } = deps;
     this.#deps = deps;
-    this.#steps = [draining(deps, evictions), detaching(deps), terminating(deps)];
+    this.#steps = [showingDrain(deps, draining(deps, evictions)), detaching(deps), terminating(deps)];
     this.#meter = terminationMeter(deps);
     this.concurrency = concurrency(settings, RANGE);
     this.rateLimit = globalLimit(settings, RANGE, 10);

@@ -25,6 +25,7 @@ const SCENARIO_VALUES: Values = {
     podDeletionCost: true,
     podNomination: true,
     podSurge: true,
+    drainConditions: true,
     featureGates: { capacityQuota: true, provisioningRequest: true },
   },
 };

@@ -125,6 +125,7 @@ describe('a value of charts/karpenter', () => {
     ['settings.podDeletionCost', false],
     ['settings.podNomination', false],
     ['settings.podSurge', false],
+    ['settings.drainConditions', false],
     ['settings.metrics', 'budget'],
     ['dashboards.enabled', false],
     ['prometheusRule.enabled', false],

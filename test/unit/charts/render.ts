@@ -30,6 +30,7 @@ const VALUES = [
   'settings.podDeletionCost=true',
   'settings.podNomination=true',
   'settings.podSurge=true',
+  'settings.drainConditions=true',
   'controller.resources.requests.cpu=1',
   'controller.resources.limits.memory=1Gi',
 ];

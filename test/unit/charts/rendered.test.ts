@@ -183,6 +183,7 @@ describe('the rendered chart', () => {
       podDeletionCost: true,
       podNomination: true,
       podSurge: true,
+      drainConditions: true,
     });
   });
 
@@ -194,6 +195,8 @@ describe('the rendered chart', () => {
     ['', 'pods', ['delete', 'get', 'list', 'patch', 'watch']],
     // only with settings.podNomination
     ['', 'pods/status', ['patch']],
+    // only with settings.drainConditions
+    ['', 'nodes/status', ['patch']],
     // patch only with settings.podSurge
     ['apps', 'deployments', ['get', 'list', 'patch', 'watch']],
     ['', 'nodes', ['delete', 'get', 'list', 'patch', 'update', 'watch']],

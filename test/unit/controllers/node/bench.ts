@@ -21,7 +21,7 @@ import {
 import { type CloudProvider, NodeClaimNotFound } from '#cloud';
 import { ApiError, type Informers, type KubeClient, type Ref } from '#kube/client';
 import { type Controller, type EventNote, runControllers } from '#kube/reconcilers';
-import type { DeleteOptions, WatchAge } from '#kube/testing';
+import type { DeleteOptions, PatchOptions, WatchAge } from '#kube/testing';
 import { createMetrics } from '#observe/setup';
 import { parseSettings } from '#process/settings';
 import { ClusterState } from '#state';
@@ -40,6 +40,14 @@ const merge = (target: unknown, patch: unknown): unknown => {
     else result[key] = merge(result[key], value);
   }
   return result;
+};
+
+/** Replaces the conditions with the types of a strategic merge patch. */
+const mergeConditions = (before: KubeObject, change: unknown): unknown => {
+  const { status } = change as { status: { conditions: readonly Condition[] } };
+  const present = (before as Node).status?.conditions ?? [];
+  const kept = present.filter(({ type }) => status.conditions.every((condition) => condition.type !== type));
+  return { status: { conditions: [...kept, ...status.conditions] } };
 };
 
 /** `build` returns the controllers to run. The default is the node controllers. */
@@ -74,15 +82,16 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
     if (!found) throw new ApiError(404, 'NotFound', `${kind.plural} "${ref.name}" not found`);
     return found;
   };
-  const patch = <T extends KubeObject>(kind: Kind<T>, ref: Ref, change: unknown): T => {
-    refuseAs(`patch ${kind.kind}`);
-    writes.push(kind.kind);
+  const patch = <T extends KubeObject>(kind: Kind<T>, ref: Ref, change: unknown, options?: PatchOptions): T => {
+    const resource = options?.type === 'strategic' ? `${kind.kind} conditions` : kind.kind;
+    refuseAs(`patch ${resource}`);
+    writes.push(resource);
     const before = present(kind, ref);
     const { resourceVersion } = (change as { metadata?: { resourceVersion?: string } }).metadata ?? {};
     if (resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion) {
       throw new ApiError(409, 'Conflict', 'the object has been modified');
     }
-    const after = merge(before, change) as T;
+    const after = merge(before, options?.type === 'strategic' ? mergeConditions(before, change) : change) as T;
     if (after.metadata.deletionTimestamp && (after.metadata.finalizers ?? []).length === 0) {
       store(kind).remove(before);
       return after;
@@ -185,7 +194,8 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
       const unseen = kind.kind === 'Node' && world.unseenNode !== undefined ? [world.unseenNode] : [];
       return [...store(kind).list(), ...unseen];
     },
-    patch: async (kind: Kind<KubeObject>, ref: Ref, change: unknown) => patch(kind, ref, change),
+    patch: async (kind: Kind<KubeObject>, ref: Ref, change: unknown, options?: PatchOptions) =>
+      patch(kind, ref, change, options),
     delete: async (kind: Kind<KubeObject>, ref: Ref, options?: DeleteOptions) => remove(kind, ref, options),
     evict: async (pod: Pod, options?: DeleteOptions) => {
       calls.push(`evict ${pod.metadata.name}`);

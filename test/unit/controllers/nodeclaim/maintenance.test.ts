@@ -1,6 +1,6 @@
 /** Lifecycle conditions of nodes: maintenance is a reason to replace a node within budgets, and no pod is planned there. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_POOL, type Node } from '#api/objects';
+import { NODE, NODE_CLAIM, NODE_POOL, type Node } from '#api/objects';
 import { conditionOf, World } from '../harness.ts';
 
 let world: World;
@@ -82,6 +82,25 @@ describe('a node that another client empties', () => {
     set(world.nodes[0], type, 'False');
     await world.pass(1);
     expect(taints().flat()).toEqual([]);
+  });
+
+  it('has the same taints in plans while the operator itself terminates it', async () => {
+    const [first] = world.nodes;
+    world.kube.delete(
+      NODE_CLAIM,
+      world.claims.find(({ status }) => status?.nodeName === first?.metadata.name)?.metadata as never,
+    );
+    await world.pass(3);
+    const taints = () => world.cluster.nodeByName(first?.metadata.name ?? '')?.taints.map(({ key }) => key);
+    const before = taints();
+    set(
+      world.nodes.find(({ metadata }) => metadata.name === first?.metadata.name),
+      'DrainInProgress',
+      'True',
+    );
+    await world.pass(1);
+    expect(before).toBeDefined();
+    expect(taints()).toEqual(before);
   });
 
   it('does not drift only because it is drained', async () => {
