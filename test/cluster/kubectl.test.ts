@@ -1,36 +1,14 @@
 /** Compares the output of the real kubectl for the same objects on a real API server and on the local one. */
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { customResourceDefinitions } from '#api/schema';
 import { steadyClock } from '#lib/clock';
 import { type LocalApiServer, startApiServer } from '#local/testing';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
+import { type Kubectl, kubectl } from './harness/kubectl.ts';
 import { CHANGES, KINDS, NAMED, SHOWS, TABLED, TABLED_NAMES } from './parity/kubectl.ts';
-
-const run = promisify(execFile);
-
-interface Printed {
-  readonly code: number;
-  readonly text: string;
-}
-
-type Kubectl = (...argv: readonly string[]) => Promise<Printed>;
-
-const UID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
-
-/** Removes values that differ between servers, and the padding that depends on them. */
-const normal = (text: string): string =>
-  text
-    .replace(UID, 'UID')
-    .replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(Z| \+0000 UTC)/g, 'TIME')
-    .replace(/\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, 'TIME')
-    .replace(/\b(\d+[dhms])+\b|<invalid>/g, 'AGE')
-    .replace(/(resourceVersion|Resource Version): +"?\d+"?/g, 'VERSION')
-    .replace(/ +/g, ' ');
 
 /** Removes line breaks. */
 const words = (text: string): string => text.replace(/\s+/g, ' ');
@@ -42,34 +20,14 @@ describe('kubectl on the local API server and on a real one', () => {
   let real: Kubectl;
   let ours: Kubectl;
 
-  const kubectl = async (kubeconfig: string, name: string): Promise<Kubectl> => {
-    // Folder of the discovery cache.
-    const home = join(folder, name);
-    await mkdir(home);
-    const env = { ...process.env, HOME: home, KUBECONFIG: kubeconfig };
-    return async (...argv) => {
-      try {
-        const { stdout, stderr } = await run(plane.binaries.kubectl, argv, { env, maxBuffer: 64 * 1024 * 1024 });
-        return { code: 0, text: normal(stderr + stdout) };
-      } catch (error) {
-        const { code, stdout, stderr } = error as {
-          readonly code: number;
-          readonly stdout: string;
-          readonly stderr: string;
-        };
-        return { code, text: normal(stderr + stdout) };
-      }
-    };
-  };
-
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'karpenter-kubectl-'));
     plane = await startControlPlane({ controllers: false });
     local = await startApiServer({ clock: steadyClock() });
     const kubeconfig = join(folder, 'kubeconfig');
     await writeFile(kubeconfig, local.kubeconfig());
-    real = await kubectl(plane.kubeconfig, 'real');
-    ours = await kubectl(kubeconfig, 'ours');
+    real = await kubectl(plane, folder, 'real', plane.kubeconfig);
+    ours = await kubectl(plane, folder, 'ours', kubeconfig);
     const definitions = join(folder, 'crds.json');
     await writeFile(
       definitions,

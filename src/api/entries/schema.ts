@@ -9,6 +9,7 @@ export {
   tooLong,
   tooMany,
 } from '../schema/cause.ts';
+export { celValue, type Expression, expressionCompiler } from '../schema/cel.ts';
 export { CostError, countingCompiler, withinCost } from '../schema/cel-cost.ts';
 export { nodesOf } from '../schema/cel-nodes.ts';
 export { matchesInserts, registerMatches, withInserts } from '../schema/celfunctions.ts';

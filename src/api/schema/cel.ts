@@ -5,7 +5,7 @@ import { nodesOf } from './cel-nodes.ts';
 import { type Insert, matchesInserts, registerKubernetesFunctions, withInserts } from './celfunctions.ts';
 import { type OpenApiSchema, valuesOf } from './openapi.ts';
 
-/** Compiled expression with the variables `self` and `oldSelf`. */
+/** Compiled rule with the variables `self` and `oldSelf`. */
 export interface Program {
   readonly usesOldSelf: boolean;
   /** False if the expression uses a function or variable that is not supported. */
@@ -22,29 +22,51 @@ export class CelError extends Error {
   }
 }
 
-const environment = registerKubernetesFunctions(
-  new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false }),
-)
-  .registerVariable('self', 'dyn')
-  .registerVariable('oldSelf', 'dyn');
+/** Compiled expression. */
+export interface Expression {
+  /** False if the expression uses a function or variable that is not supported. */
+  readonly isKnown: boolean;
+  /** Reports whether the expression reads a variable. */
+  reads(variable: string): boolean;
+  /** @throws {CelError} if the evaluation fails. */
+  run(values: Readonly<Record<string, unknown>>): unknown;
+}
 
 /**
- * Compiles an expression.
+ * Returns a compiler of expressions with these variables.
+ *
+ * The compiler throws {CelError} if the text is not an expression.
+ */
+export function expressionCompiler(variables: readonly string[]): (expression: string) => Expression {
+  const environment = registerKubernetesFunctions(
+    new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false }),
+  );
+  for (const name of variables) environment.registerVariable(name, 'dyn');
+  return (expression) => {
+    try {
+      const nodes = nodesOf(environment.parse(expression).ast);
+      const evaluate = environment.parse(correctExpression(expression, nodes));
+      return {
+        isKnown: evaluate.check().valid,
+        reads: (variable) => nodes.some(({ op, args }) => op === 'id' && args === variable),
+        run: (values) => inWords(() => evaluate({ ...values })),
+      };
+    } catch (error) {
+      throw new CelError(`Cannot compile rule ${JSON.stringify(expression)}: ${wording(error)}`, { cause: error });
+    }
+  };
+}
+
+const compileRule = expressionCompiler(['self', 'oldSelf']);
+
+/**
+ * Compiles a rule of a schema.
  *
  * @throws {CelError} if the text is not an expression.
  */
-export function compile(expression: string): Program {
-  try {
-    const nodes = nodesOf(environment.parse(expression).ast);
-    const evaluate = environment.parse(correctExpression(expression, nodes));
-    return {
-      usesOldSelf: nodes.some(({ op, args }) => op === 'id' && args === 'oldSelf'),
-      isKnown: evaluate.check().valid,
-      run: (self, oldSelf) => inWords(() => evaluate({ self, oldSelf })),
-    };
-  } catch (error) {
-    throw new CelError(`Cannot compile rule ${JSON.stringify(expression)}: ${wording(error)}`, { cause: error });
-  }
+export function compile(rule: string): Program {
+  const { isKnown, reads, run } = compileRule(rule);
+  return { isKnown, usesOldSelf: reads('oldSelf'), run: (self, oldSelf) => run({ self, oldSelf }) };
 }
 
 /** Corrects three differences between the library and Kubernetes. */

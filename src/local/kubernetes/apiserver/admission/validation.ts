@@ -11,6 +11,7 @@ import { type Cause, duplicate, fieldForbidden, invalidValue, notSupported, requ
 import { claimCauses, claimStatusCauses, claimTemplateCauses, deviceClassCauses } from './device-claims.ts';
 import { labelKeyError, labelNameError, labelValueError, pathSegmentError, subdomainError } from './names.ts';
 import { resizeCauses, resizePolicyCauses } from './pod-resize.ts';
+import { POLICIES, policyCauses } from './policies.ts';
 import { resourceSliceCauses } from './resource-slices.ts';
 
 /** Resources whose names must be DNS labels. */
@@ -245,6 +246,7 @@ const CHECKS: Readonly<Record<string, (object: ApiObject, old?: ApiObject) => Ca
   'jobs.batch': jobCauses,
   'poddisruptionbudgets.policy': budgetCauses,
   'customresourcedefinitions.apiextensions.k8s.io': definitionCauses,
+  [POLICIES]: policyCauses,
   'resourceclaims.resource.k8s.io': claimCauses,
   'resourceclaimtemplates.resource.k8s.io': claimTemplateCauses,
   'resourceslices.resource.k8s.io': resourceSliceCauses,

@@ -1,5 +1,7 @@
 /** Creation of objects. */
+
 import { admitPriority, admitStorageClass, topologyLabels } from '../admission/pods.ts';
+import { checkPolicies } from '../admission/policies.ts';
 import { assignClusterIp } from '../admission/services.ts';
 import { protect } from '../admission/volumes.ts';
 import { selectOwnPods } from '../admission/workload-defaults.ts';
@@ -53,6 +55,7 @@ export function create(
   if (sent.metadata.resourceVersion && !options.dryRun) {
     throw new StatusError(500, '', 'resourceVersion should not be set on objects to be created');
   }
+  checkPolicies(core, { ...options, resource, operation: 'CREATE', object });
   const stored = toStored(resource, object);
   return options.dryRun ? new Entry(keyOf(namespace, name), stored, 0) : core.store.put(resource.storage, stored);
 }

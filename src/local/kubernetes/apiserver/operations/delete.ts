@@ -1,4 +1,5 @@
 /** Deletion of objects: preconditions, grace periods of pods, finalizers and dependents. */
+import { checkPolicies } from '../admission/policies.ts';
 import type { Core, DeleteOptions } from '../core.ts';
 import { type ApiObject, at, timestamp } from '../json.ts';
 import { CLEANUP, DEFINITIONS } from '../resources/crds.ts';
@@ -27,6 +28,7 @@ export function remove(core: Core, target: Target, options: DeleteOptions = {}):
   if (resource.storage === 'namespaces' && PROTECTED_NAMESPACES.has(name)) {
     throw forbidden(resource, name, 'this namespace may not be deleted');
   }
+  checkPolicies(core, { resource, operation: 'DELETE', old: existing.in(resource), dryRun: options.dryRun });
   const next = markDeleted(core, resource, existing.object, options);
   if (!next) return { entry: existing, removed: false };
   const { finalizers = [], deletionGracePeriodSeconds = 0 } = next.metadata;

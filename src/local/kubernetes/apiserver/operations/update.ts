@@ -1,5 +1,7 @@
 /** Replacement of objects: optimistic locking, immutable fields, generations, and the removal of finalized objects. */
+
 import { podAfterResize } from '../admission/pod-resize.ts';
+import { checkPolicies } from '../admission/policies.ts';
 import type { Core, WriteOptions } from '../core.ts';
 import { type ApiObject, at, clone, equal, type Json, type Metadata, record, timestamp } from '../json.ts';
 import { afterUpdate, entriesOf, type Writer } from '../patch/managers.ts';
@@ -54,6 +56,7 @@ export function update(
   if (resource.storage === 'persistentvolumes') stampPhase(object, old, core.clock.now());
   establish(resource, object, core.clock.now());
   noteManager(core, resource, object, old, options);
+  if (options.writtenAs !== 'scale') checkPolicies(core, { ...options, resource, operation: 'UPDATE', object, old });
   return commit(core, resource, existing, toStored(resource, object), options.dryRun === true);
 }
 

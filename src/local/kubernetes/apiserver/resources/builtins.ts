@@ -226,7 +226,6 @@ const GROUPS: readonly Resource[] = [
     cluster: true,
     status: true,
     generation: true,
-    warning: 'ValidatingAdmissionPolicies are stored but not evaluated by the local API server',
   }),
   resource(
     'admissionregistration.k8s.io',
