@@ -315,3 +315,5 @@ export const GANGS_ANNOTATION = 'karpenter-ts.sh/gangs';
 export const GANG_MIN_ANNOTATION = 'karpenter-ts.sh/gang-min';
 /** Label that must have the same value on all nodes of the gang. */
 export const GANG_TOPOLOGY_ANNOTATION = 'karpenter-ts.sh/gang-topology';
+/** Annotation of pods: `Together` or `WhenFinished`, the way to disrupt the nodes of their gang. */
+export const GANG_DISRUPTION_ANNOTATION = 'karpenter-ts.sh/gang-disruption';

@@ -101,6 +101,7 @@ export interface DecideRequest
   > {
   readonly method: string;
   readonly candidates: readonly string[];
+  readonly gangs: ReadonlyMap<string, { readonly text: string; readonly providerIds: readonly string[] }>;
   readonly pools: readonly NumberedPool[];
 }
 

@@ -9,7 +9,13 @@ export function decideRequest(method: Method, input: MethodInput, pools: readonl
   const { nowMs, budgets, totals, forecasts, spotToSpot, consolidation, unseenPools, claims } = input;
   const candidates = input.candidates.map(({ providerId }) => providerId);
   const settings = { spotToSpot, consolidation, unseenPools };
-  return { method: method.name, nowMs, candidates, budgets, totals, forecasts, pools, claims, ...settings };
+  const gangs = new Map(
+    [...(input.gangs ?? [])].map(([id, { text, candidates: nodes }]) => [
+      id,
+      { text, providerIds: nodes.map(({ providerId }) => providerId) },
+    ]),
+  );
+  return { method: method.name, nowMs, candidates, budgets, totals, forecasts, gangs, pools, claims, ...settings };
 }
 
 const serializedEvaluation = ({ nodePool, ...evaluation }: Evaluation): SerializedEvaluation => ({
@@ -42,7 +48,8 @@ export function serializedResult({
 /** Restores the candidates and NodePools of the input. @throws Error if the result refers to unknown candidates or NodePools */
 export function deserializedResult(result: SerializedMethodResult, input: MethodInput): MethodResult {
   const { commands, events, evaluations, weighed, ...rest } = result;
-  const byId = new Map(input.candidates.map((candidate) => [candidate.providerId, candidate]));
+  const ofGangs = [...(input.gangs?.values() ?? [])].flatMap(({ candidates }) => candidates);
+  const byId = new Map([...ofGangs, ...input.candidates].map((candidate) => [candidate.providerId, candidate]));
   const candidateOf = (id: string): Candidate => {
     const candidate = byId.get(id);
     if (candidate === undefined)

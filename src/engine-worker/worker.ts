@@ -1,6 +1,14 @@
 /** Program of an engine worker's thread. It keeps a copy of the cluster and processes requests about it. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { committedUse, described, type MethodInput, methodsOf, simulateOn, TriedSets } from '#engine/disruption';
+import {
+  type Candidate,
+  committedUse,
+  described,
+  type MethodInput,
+  methodsOf,
+  simulateOn,
+  TriedSets,
+} from '#engine/disruption';
 import type { StateNode } from '#engine/model';
 import { solve } from '#engine/solve';
 import { logWarnings } from '#process/life';
@@ -52,15 +60,23 @@ async function runDecision(request: DecideRequest): Promise<Results['decide']> {
   const method = methodsOf(request.consolidation).find(({ name }) => name === request.method);
   if (method === undefined) throw new Error(`Cannot decide: unknown disruption method "${request.method}"`);
   const pools = new Map(state.withTypes(request.pools).map((pool) => [pool.nodePool.metadata.name, pool]));
-  const wanted = new Set(request.candidates);
+  const wanted = new Set([...request.candidates, ...request.gangs.keys()]);
   // methods read only the fields that an EngineNode has
-  const candidates = (snapshot.nodes as readonly StateNode[])
-    .filter(({ providerId }) => wanted.has(providerId))
-    .flatMap((node) => described(node, pools) ?? []);
+  const byId = new Map(
+    (snapshot.nodes as readonly StateNode[])
+      .filter(({ providerId }) => wanted.has(providerId))
+      .flatMap((node) => described(node, pools) ?? [])
+      .map((candidate) => [candidate.providerId, candidate]),
+  );
+  const candidatesOf = (ids: readonly string[]): readonly Candidate[] => ids.flatMap((id) => byId.get(id) ?? []);
+  const gangs = new Map(
+    [...request.gangs].map(([id, { text, providerIds }]) => [id, { text, candidates: candidatesOf(providerIds) }]),
+  );
   const startedMs = performance.now();
   const input: MethodInput = {
     ...request,
-    candidates,
+    candidates: candidatesOf(request.candidates),
+    gangs,
     pools,
     committed: committedUse(snapshot, [...pools.values()], request.consolidation),
     simulate: simulateOn(simulator),

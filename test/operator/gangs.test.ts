@@ -3,9 +3,11 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import {
   apiVersionOf,
   GANG_ANNOTATION,
+  GANG_DISRUPTION_ANNOTATION,
   GANG_KINDS,
   GANG_MIN_ANNOTATION,
   type GangObject,
+  isTrue,
   type Kind,
   type KubeObject,
   type NodePool,
@@ -95,6 +97,44 @@ describe('a gang of eight pods that fill a node each', () => {
       scenario.log.find(({ error }) => String(error).includes('its last launch was not complete')),
     );
     expect(held.error).toContain('gang train needs 8 pods together, room for 5');
+  }, 300_000);
+});
+
+describe('a running gang on drifted nodes', () => {
+  it.each([
+    { value: 'Together', is: 'moved to new nodes in one command' },
+    { value: 'WhenFinished', is: 'left until its pods have finished' },
+  ])('is $is with the annotation $value', async ({ value }) => {
+    await begin(8);
+    const podIn = (at: number): Pod => {
+      const { metadata, ...rest } = podOf(`train-${at}`, 'train', 2);
+      const annotations = { ...metadata.annotations, [GANG_DISRUPTION_ANNOTATION]: value };
+      return { ...rest, metadata: { ...metadata, annotations } };
+    };
+    for (const at of [0, 1]) await scenario.kube.create(POD, podIn(at));
+    await scenario.until('two bound pods', async () => (await boundOf('train')) === 2, 60_000);
+    await scenario.until(
+      'initialized nodes',
+      async () => (await scenario.claims()).every((each) => isTrue(each, 'Initialized')),
+      60_000,
+    );
+    const disrupting = (): readonly string[] =>
+      scenario.log.flatMap(({ message, command = '' }) => (message === 'disrupting node(s)' ? [String(command)] : []));
+    await scenario.apply({ ...limitedPool(8), ...pool({ consolidateAfter: 'Never', labels: { version: '2' } }) });
+    await scenario.until(
+      'drifted nodes',
+      async () => (await scenario.claims()).some((each) => isTrue(each, 'Drifted')),
+      60_000,
+    );
+    if (value === 'Together') {
+      const [command] = await scenario.until('a command', () => (disrupting().length > 0 ? disrupting() : undefined));
+      expect(command).toMatch(/^Drifted\/.*: \[[^,\]]+, [^,\]]+\] -> \[2 replacements\]/);
+      return;
+    }
+    await scenario.pass(30_000);
+    expect(disrupting()).toEqual([]);
+    for (const at of [0, 1]) await scenario.kube.delete(POD, podIn(at).metadata);
+    await scenario.until('a command', () => disrupting().length > 0, 60_000);
   }, 300_000);
 });
 

@@ -6,6 +6,7 @@ import type { PoolInput } from '../model.ts';
 import type { CommittedUse } from '../price-book/committed-use.ts';
 import type { ClaimCounts } from './candidates/claim-counts.ts';
 import type { Candidate, Command } from './command.ts';
+import { fitsBudgets, type Gangs, NO_GANGS, unitOf, wholeGangs } from './gang-nodes.ts';
 import type { Evaluation, PoolTotals } from './pricing/balance.ts';
 import type { Forecast } from './pricing/forecast.ts';
 import type { DeclineCode, DisruptionReason, Reason } from './reasons.ts';
@@ -51,11 +52,22 @@ export const unconsolidatable = (code: DeclineCode, text: string): Refusal => ({
 });
 
 /** Returns the reason for a candidate that stays because the budgets of its NodePool allow no further disruption now. */
-export const overBudget = ({ nodePool }: Candidate, reason: DisruptionReason): Reason<DeclineCode> => ({
-  code: 'budget',
-  text: `the budgets of its NodePool allow no further disruption for reason ${reason}`,
-  object: { kind: 'NodePool', name: nodePool.metadata.name },
-});
+export function overBudget(
+  { nodePool, providerId }: Candidate,
+  reason: DisruptionReason,
+  gangs?: Gangs,
+): Reason<DeclineCode> {
+  const { text, candidates = [] } = gangs?.get(providerId) ?? {};
+  const what =
+    text === undefined
+      ? 'no further disruption'
+      : `not ${candidates.length} further disruptions, which ${text} needs together,`;
+  return {
+    code: 'budget',
+    text: `the budgets of its NodePool allow ${what} for reason ${reason}`,
+    object: { kind: 'NodePool', name: nodePool.metadata.name },
+  };
+}
 
 export interface MethodResult {
   readonly commands: readonly Command[];
@@ -103,6 +115,11 @@ export interface MethodInput {
   readonly budgets: ReadonlyMap<string, number>;
   /** Simulates the cluster without some candidates. Returns undefined if one of them is being deleted now. */
   readonly simulate: (candidates: readonly Candidate[], options: SimulationOptions) => Promise<Simulation | undefined>;
+  /**
+   * All nodes that a command with this node must include, by provider id of the node. Nodes that can be disrupted alone are
+   * absent.
+   */
+  readonly gangs?: Gangs;
   /** Returns the milliseconds since this method began to decide. */
   readonly elapsedMs: () => number;
   /** Totals of the NodePools that have candidates, by name. */
@@ -160,22 +177,31 @@ export const VALIDATION_DELAY_MS = 15_000;
 export const overBudgets = (
   skipped: readonly Candidate[],
   reason: DisruptionReason,
+  gangs?: Gangs,
 ): ReadonlyMap<string, Reason<DeclineCode>> =>
-  new Map(skipped.map((candidate) => [candidate.providerId, overBudget(candidate, reason)]));
+  new Map(skipped.map((candidate) => [candidate.providerId, overBudget(candidate, reason, gangs)]));
 
-/** Accepts candidates in order until the budget of their NodePool is exhausted. */
+/**
+ * Accepts candidates in order until the budget of their NodePool is exhausted. The nodes of a gang are accepted together, at the
+ * place of the first of them, or not at all.
+ */
 export function withinBudgets(
   candidates: readonly Candidate[],
   budgets: ReadonlyMap<string, number>,
+  gangs: Gangs = NO_GANGS,
 ): { readonly taken: readonly Candidate[]; readonly skipped: readonly Candidate[]; readonly constrained: boolean } {
   const rest = new Map(budgets);
   const taken: Candidate[] = [];
   const skipped: Candidate[] = [];
-  for (const candidate of candidates) {
-    const pool = candidate.nodePool.metadata.name;
-    const left = rest.get(pool) ?? 0;
-    if (left > 0) rest.set(pool, left - 1);
-    (left > 0 ? taken : skipped).push(candidate);
+  const seen = new Set<Candidate>();
+  for (const candidate of gangs.size === 0 ? candidates : wholeGangs(candidates, gangs, skipped)) {
+    if (seen.has(candidate)) continue;
+    const unit = unitOf(candidate, gangs);
+    const isWithin = fitsBudgets(unit, rest);
+    if (isWithin)
+      for (const pool of unit.map(({ nodePool }) => nodePool.metadata.name)) rest.set(pool, (rest.get(pool) ?? 0) - 1);
+    (isWithin ? taken : skipped).push(...unit);
+    for (const each of unit) seen.add(each);
   }
   return { taken, skipped, constrained: skipped.length > 0 };
 }

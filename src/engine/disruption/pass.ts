@@ -7,6 +7,7 @@
 import {
   CAPACITY_TYPE_LABEL,
   DO_NOT_DISRUPT_ANNOTATION,
+  getCondition,
   INITIALIZED_LABEL,
   INSTANCE_TYPE_LABEL,
   NODEPOOL_LABEL,
@@ -16,8 +17,9 @@ import {
   type PodDisruptionBudget,
   ZONE_LABEL,
 } from '#api/objects';
-import { consolidationPolicy } from '#api/values';
-import { messageOf, remembering } from '#lib';
+import { consolidationPolicy, readDurationOrNever } from '#api/values';
+import { messageOf, remembering, timeOf } from '#lib';
+import { type GangUnit, gangUnits } from '../gangs/gang-units.ts';
 import type { EnginePod } from '../input.ts';
 import type { EngineSnapshot, InstanceType, PoolInput, Snapshot, StateNode } from '../model.ts';
 import { chargesUsdPerHour, extrasUsdPerHour } from '../node-extras.ts';
@@ -28,6 +30,7 @@ import { claimCounts } from './candidates/claim-counts.ts';
 import { billedNodePrice, nodePrice, nodeSpotRisk, rescheduleCost } from './candidates/disruption-cost.ts';
 import { podBlock } from './candidates/pod-blocks.ts';
 import type { Candidate } from './command.ts';
+import { type Gangs, unitOf, wholeText, withGang } from './gang-nodes.ts';
 import type { Declined, Method, MethodInput, MethodResult } from './method.ts';
 import { PricedTypes } from './price-table.ts';
 import { type PoolTotals, poolTotals } from './pricing/balance.ts';
@@ -59,6 +62,8 @@ export interface PassInput
   readonly failuresOf?: ForecastOptions['failuresOf'];
   readonly nodes: readonly StateNode[];
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
+  /** Nodes that move only together, by provider id. */
+  readonly gangs?: ReadonlyMap<string, GangUnit>;
   /** All managed NodePools, including NodePools that have no instance types now. */
   readonly nodePools: readonly NodePool[];
   /** Provider ids of the nodes that belong to a command in progress. */
@@ -67,7 +72,7 @@ export interface PassInput
   readonly surveys: Map<Method['class'], Promise<Survey>>;
 }
 
-interface ClusterObjects extends Pick<Snapshot, 'nodes' | 'podDisruptionBudgets'> {
+interface ClusterObjects extends Pick<Snapshot, 'nodes' | 'podDisruptionBudgets' | 'gangGroups'> {
   readonly commitments?: Snapshot['commitments'] | undefined;
 }
 
@@ -88,7 +93,7 @@ export const passInput = (cluster: ReturnType<typeof passCluster>, parts: PassPa
  * @param pools all managed NodePools
  */
 export function passCluster(
-  { nodes, podDisruptionBudgets, commitments }: ClusterObjects,
+  { nodes, podDisruptionBudgets, commitments, gangGroups }: ClusterObjects,
   pools: readonly PoolInput[],
   { inProgress, consolidation }: Pick<PassInput, 'inProgress' | 'consolidation'>,
 ): Omit<PassInput, keyof PassParts> {
@@ -102,6 +107,7 @@ export function passCluster(
     nodePools: pools.map(({ nodePool }) => nodePool),
     pools: new Map(priced.map((pool) => [pool.nodePool.metadata.name, pool])),
     inProgress,
+    gangs: gangUnits(nodes, gangGroups),
     claims: claimCounts(nodes, inProgress),
     consolidation,
     committed: committedUse({ commitments, nodes }, priced, consolidation),
@@ -132,16 +138,17 @@ export async function prepare(method: Method, pass: PassInput, pause: Pause = wi
   const { nodes, nowMs, pools, showsPrices, surveys } = pass;
   const survey = surveys.get(method.class) ?? surveyOf(method.class, pass, pause);
   surveys.set(method.class, survey);
-  const { found, blocks, totals, forecasts } = await survey;
+  const { found, blocks, totals, forecasts, gangs } = await survey;
   const declined = new Map<string, Declined>();
-  const candidates: Candidate[] = [];
+  let candidates: Candidate[] = [];
   for (const candidate of found) {
-    const refusal = refusalOf(candidate, method, { nowMs, forecasts, showsPrices });
+    const refusal = refusalOf(candidate, method, { nowMs, forecasts, showsPrices, gangs });
     if (refusal === undefined) candidates.push(candidate);
     else declined.set(candidate.providerId, refusal);
     const turn = pause();
     if (turn !== undefined) await turn;
   }
+  if (method.reason !== 'Drifted') candidates = declineParts(candidates, declined, gangs);
   const allowed = allowances(nodes, pass.nodePools, { reason: method.reason, nowMs });
   const input: MethodInput = {
     nowMs,
@@ -156,6 +163,7 @@ export async function prepare(method: Method, pass: PassInput, pause: Pause = wi
     consolidation: pass.consolidation,
     unseenPools: pass.unseenPools,
     committed: pass.committed,
+    gangs,
     simulate: pass.simulate,
     elapsedMs: pass.elapsedMs,
     // the cluster of the pass does not change; a caller with newer state replaces this function
@@ -185,6 +193,7 @@ interface Survey {
   /** Totals of the NodePools that have candidates, by name. */
   readonly totals: ReadonlyMap<string, PoolTotals>;
   readonly forecasts: MethodInput['forecasts'];
+  readonly gangs: Gangs;
 }
 
 async function surveyOf(disruptionClass: Method['class'], pass: PassInput, pause: Pause): Promise<Survey> {
@@ -200,19 +209,53 @@ async function surveyOf(disruptionClass: Method['class'], pass: PassInput, pause
     const turn = pause();
     if (turn !== undefined) await turn;
   }
+  const gangs = gangsAmong(pass, blocks);
   return {
-    found,
+    found: found.filter(({ providerId }) => !blocks.has(providerId)),
+    gangs,
     blocks,
     totals: poolTotals(nodes, found, pools),
     forecasts: evictionUsd === undefined ? undefined : forecastsOf(nodes, pools, { nowMs, evictionUsd, failuresOf }),
   };
 }
 
+/** Returns the nodes of gangs on several nodes. If one of the nodes must stay, the others are blocked. */
+function gangsAmong({ gangs: units = new Map(), nodes, pools }: PassInput, blocks: Map<string, Block>): Gangs {
+  const gangs = new Map<string, { readonly text: string; readonly candidates: readonly Candidate[] }>();
+  if (units.size === 0) return gangs;
+  const byId = new Map(nodes.map((node) => [node.providerId, node]));
+  for (const { text, providerIds } of new Set(units.values())) {
+    if (providerIds.length === 1) continue;
+    const stays = providerIds.find((id) => (blocks.get(id)?.code ?? 'gang') !== 'gang');
+    const candidates = providerIds.flatMap((id) => described(byId.get(id), pools) ?? []);
+    const why = stays === undefined ? '' : `node ${byId.get(stays)?.name} stays, ${blocks.get(stays)?.text}`;
+    for (const id of providerIds) {
+      gangs.set(id, { text, candidates });
+      if (stays !== undefined && !blocks.has(id)) blocks.set(id, block('gang', wholeText(text, why)));
+    }
+  }
+  return gangs;
+}
+
+/** Declines the candidates whose gang has a node that the method declines. Returns the remaining candidates. */
+function declineParts(candidates: Candidate[], declined: Map<string, Declined>, gangs: Gangs): Candidate[] {
+  if (gangs.size === 0) return candidates;
+  const parts = new Map<string, Declined>();
+  for (const candidate of candidates) {
+    const other = unitOf(candidate, gangs).find(({ providerId }) => declined.has(providerId));
+    if (other === undefined) continue;
+    const why = `node ${other.name} stays, ${declined.get(other.providerId)?.reason.text}`;
+    parts.set(candidate.providerId, { candidate, isReported: false, reason: withGang(candidate, gangs, why) });
+  }
+  for (const [id, part] of parts) declined.set(id, part);
+  return candidates.filter(({ providerId }) => !parts.has(providerId));
+}
+
 /** Returns the refusal of the method. A candidate for which the filter throws must not prevent verdicts on other candidates. */
 function refusalOf(
   candidate: Candidate,
   method: Method,
-  context: Pick<MethodInput, 'nowMs' | 'forecasts' | 'showsPrices'>,
+  context: Pick<MethodInput, 'nowMs' | 'forecasts' | 'showsPrices' | 'gangs'>,
 ): Declined | undefined {
   try {
     const refusal = method.filter(candidate) ?? heldByRollout(candidate, method);
@@ -222,7 +265,7 @@ function refusalOf(
     return { candidate, isReported: true, reason: { code: 'failed', text } };
   }
   // removal without a replacement saves most
-  const move = withWorth({ candidates: [candidate], replacements: [] }, context);
+  const move = withWorth({ candidates: unitOf(candidate, context.gangs), replacements: [] }, context);
   return 'code' in move ? { candidate, isReported: false, reason: move } : undefined;
 }
 
@@ -243,7 +286,7 @@ function heldByRollout(
 /** Reason why a node is not disrupted. */
 type Block = Reason<BlockCode>;
 
-type CandidateContext = Pick<PassInput, 'nowMs' | 'inProgress' | 'pools' | 'podDisruptionBudgets'> &
+type CandidateContext = Pick<PassInput, 'nowMs' | 'inProgress' | 'pools' | 'podDisruptionBudgets' | 'gangs'> &
   Pick<Method, 'class'>;
 
 const block = (code: BlockCode, text: string, object?: ObjectName): Block => ({
@@ -281,7 +324,31 @@ function judged(stateNode: StateNode, context: CandidateContext): Candidate | Bl
   if (pool === undefined) {
     return block('no-pool', `NodePool not found (NodePool=${poolName})`, { kind: 'NodePool', name: poolName });
   }
-  return blockOfPods(stateNode, context) ?? describe(stateNode, { node, nodeClaim, pool });
+  return (
+    blockOfPods(stateNode, context) ??
+    blockOfGang(providerId, nodeClaim, context) ??
+    describe(stateNode, { node, nodeClaim, pool })
+  );
+}
+
+/**
+ * Returns the block of a node with a gang that stays until it finishes. Drift waits no longer than the terminationGracePeriod
+ * of the NodeClaim.
+ */
+function blockOfGang(
+  providerId: string,
+  claim: NodeClaim,
+  { gangs, nowMs, class: ofMethods }: Pick<CandidateContext, 'gangs' | 'nowMs' | 'class'>,
+): Block | undefined {
+  const unit = gangs?.get(providerId);
+  if (unit?.waitsForEnd !== true) return undefined;
+  const found = block('gang', `${unit.text} is not moved before it finishes`);
+  const drifted = getCondition(claim, 'Drifted');
+  if (ofMethods === 'graceful' || drifted?.status !== 'True') return found;
+  const untilMs =
+    timeOf(drifted.lastTransitionTime) + (readDurationOrNever(claim.spec.terminationGracePeriod) ?? Infinity);
+  if (untilMs <= nowMs) return undefined;
+  return Number.isFinite(untilMs) ? { ...found, nearestMiss: `until ${new Date(untilMs).toISOString()}` } : found;
 }
 
 type PodContext = Pick<CandidateContext, 'nowMs' | 'podDisruptionBudgets' | 'class'>;
@@ -313,7 +380,11 @@ function blockOfState(stateNode: StateNode, node: Node, nowMs: number): Block | 
 }
 
 /** Returns the data of a node that may be disrupted. Returns undefined if the node cannot be disrupted regardless of its pods. */
-export function described(stateNode: StateNode, pools: ReadonlyMap<string, PoolInput>): Candidate | undefined {
+export function described(
+  stateNode: StateNode | undefined,
+  pools: ReadonlyMap<string, PoolInput>,
+): Candidate | undefined {
+  if (stateNode === undefined) return undefined;
   const { node, nodeClaim, labels } = stateNode;
   const pool = pools.get(labels[NODEPOOL_LABEL] ?? '');
   if (node === undefined || nodeClaim === undefined || pool === undefined) return undefined;

@@ -15,6 +15,7 @@ export type BlockCode =
   | 'pod-do-not-disrupt'
   | 'pdb'
   | 'several-pdbs'
+  | 'gang'
   | 'unreadable';
 
 /** Reason why a method declines a candidate. Codes are public. */
@@ -33,6 +34,7 @@ export type DeclineCode =
   | 'no-capacity-type'
   | 'no-zone'
   // reasons in the expected result of the disruption
+  | 'gang'
   | 'budget'
   | 'rollout'
   | 'limits'

@@ -21,6 +21,7 @@ const VERDICTS = {
   'pod-do-not-disrupt': ['A pod has the annotation do-not-disrupt', 'protected'],
   pdb: ['A PDB allows no eviction now', 'protected'],
   'several-pdbs': ['A pod matches several PDBs', 'protected'],
+  gang: ['A gang runs on the node, and moves as a whole or not at all', 'protected'],
   budget: ['The disruption budgets of the NodePool are used up', 'protected'],
   limits: ['The limit of the NodePool has no room for a replacement', 'protected'],
   'buffer-pods': ['A CapacityBuffer or ProvisioningRequest reserves the node', 'protected'],

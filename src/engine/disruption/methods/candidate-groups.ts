@@ -1,5 +1,6 @@
 /** Groups candidates that can probably be disrupted together, by NodePool, zone and capacity type. */
 import type { Candidate } from '../command.ts';
+import { type Gangs, wholeGangs } from '../gang-nodes.ts';
 
 type Trait = (candidate: Candidate) => string;
 
@@ -16,10 +17,11 @@ const TRAITS: readonly Trait[] = [
 
 /**
  * Returns distinct groups of at least two candidates, without the group of all candidates. Groups are sorted by cost, highest
- * first. Within a group, candidates keep their order.
+ * first. Within a group, candidates keep their order. Groups have only whole gangs.
  */
-export function groupsOf(candidates: readonly Candidate[]): readonly (readonly Candidate[])[] {
-  const groups = TRAITS.flatMap((trait) => [...Map.groupBy(candidates, trait).values()]);
+export function groupsOf(candidates: readonly Candidate[], gangs?: Gangs): readonly (readonly Candidate[])[] {
+  const byTrait = TRAITS.flatMap((trait) => [...Map.groupBy(candidates, trait).values()]);
+  const groups = byTrait.map((group) => wholeGangs(group, gangs));
   const distinct = new Map<string, readonly Candidate[]>();
   for (const group of groups)
     if (group.length > 1 && group.length < candidates.length)

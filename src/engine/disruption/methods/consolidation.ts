@@ -322,7 +322,7 @@ function matches({ replacements }: Command, claims: readonly PlannedClaim[]): bo
 
 function stillEligible(
   command: Command,
-  { candidates, budgets, nowMs }: MethodInput,
+  { candidates, budgets, gangs, nowMs }: MethodInput,
 ): { readonly candidates: readonly Candidate[] } | (Validated & { readonly failure: object }) {
   const failed = command.candidates.length;
   const proposed = new Set(command.candidates.map(({ name }) => name));
@@ -333,7 +333,7 @@ function stillEligible(
   if (still.some(({ stateNode }) => stateNode.nominatedUntilMs > nowMs)) {
     return { failure: { category: 'budget', text: 'a candidate was nominated during validation', failed }, dropped: 0 };
   }
-  if (withinBudgets(still, budgets).constrained) {
+  if (withinBudgets(still, budgets, gangs).constrained) {
     const text = 'a candidate can no longer be disrupted without violating budgets';
     return { failure: { category: 'budget', text, failed }, dropped: 0 };
   }

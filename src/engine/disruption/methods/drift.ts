@@ -3,6 +3,7 @@ import { getCondition, isTrue } from '#api/objects';
 import { timeOf } from '#lib';
 import { awaitsMaintenance } from '../../maintenance.ts';
 import type { Candidate } from '../command.ts';
+import { fitsBudgets, unitOf, withGang } from '../gang-nodes.ts';
 import {
   type DisruptionEvent,
   declined,
@@ -13,6 +14,7 @@ import {
   refusalBy,
 } from '../method.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
+import { rolloutRoom } from '../rollout/rollout.ts';
 import { strandedReason } from '../simulations/simulation.ts';
 
 export const drift: Method = {
@@ -39,15 +41,33 @@ function inOrder(candidates: readonly Candidate[]): readonly Candidate[] {
   return [...candidates].sort((a, b) => rank(a) - rank(b) || driftedMs(a) - driftedMs(b) || (a.name < b.name ? -1 : 1));
 }
 
-async function decide({ candidates, budgets, simulate }: MethodInput): Promise<MethodResult> {
+/** Returns the budgets within the rooms of the rollouts. */
+const withinRollouts = (candidates: readonly Candidate[], budgets: MethodInput['budgets']): MethodInput['budgets'] =>
+  new Map([
+    ...budgets,
+    ...candidates.map(({ nodePool }) => {
+      const { name } = nodePool.metadata;
+      return [name, Math.min(budgets.get(name) ?? 0, rolloutRoom(nodePool, 'Drifted'))] as const;
+    }),
+  ]);
+
+async function decide({ candidates, budgets, gangs, simulate }: MethodInput): Promise<MethodResult> {
   const events: DisruptionEvent[] = [];
   const reasons = new Map<string, Reason<DeclineCode>>();
+  const allowed = withinRollouts(candidates, budgets);
   for (const candidate of inOrder(candidates)) {
-    if ((budgets.get(candidate.nodePool.metadata.name) ?? 0) === 0) {
-      reasons.set(candidate.providerId, overBudget(candidate, 'Drifted'));
+    const unit = unitOf(candidate, gangs);
+    const fixed = unit.length === 1 ? undefined : unit.find(({ nodePool }) => nodePool.spec.replicas !== undefined);
+    if (fixed !== undefined) {
+      const why = `a part of it runs in NodePool ${fixed.nodePool.metadata.name}, which has a fixed number of nodes`;
+      reasons.set(candidate.providerId, withGang(candidate, gangs, why));
       continue;
     }
-    const simulation = await simulate([candidate], { sparesQuietNodes: false });
+    if (!fitsBudgets(unit, allowed)) {
+      reasons.set(candidate.providerId, overBudget(candidate, 'Drifted', gangs));
+      continue;
+    }
+    const simulation = await simulate(unit, { sparesQuietNodes: false });
     if (simulation === undefined) continue;
     if (simulation.stranded.size > 0) {
       const reason = strandedReason(simulation.stranded);
@@ -57,7 +77,7 @@ async function decide({ candidates, budgets, simulate }: MethodInput): Promise<M
     }
     const { claims, plan } = simulation;
     return {
-      commands: [{ reason: 'Drifted', candidates: [candidate], replacements: claims, plan }],
+      commands: [{ reason: 'Drifted', candidates: unit, replacements: claims, plan }],
       exhausted: false,
       events,
       reasons,

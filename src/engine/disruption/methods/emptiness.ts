@@ -41,16 +41,16 @@ function filter(candidate: Candidate): ReturnType<Method['filter']> {
   ]);
 }
 
-async function decide({ candidates, budgets }: MethodInput): Promise<MethodResult> {
-  const { taken, skipped, constrained } = withinBudgets(bySavings(candidates), budgets);
-  const reasons = overBudgets(skipped, 'Empty');
+async function decide({ candidates, budgets, gangs }: MethodInput): Promise<MethodResult> {
+  const { taken, skipped, constrained } = withinBudgets(bySavings(candidates), budgets, gangs);
+  const reasons = overBudgets(skipped, 'Empty', gangs);
   if (taken.length === 0) return { commands: [], exhausted: !constrained, events: [], reasons };
   const command: Command = { reason: 'Empty', candidates: taken, replacements: [] };
   return { commands: [command], exhausted: false, events: [], reasons };
 }
 
 /** Keeps the candidates that are still empty, are not nominated, and are within the current budgets. */
-async function validate(command: Command, { candidates, budgets, nowMs }: MethodInput): Promise<Validated> {
+async function validate(command: Command, { candidates, budgets, gangs, nowMs }: MethodInput): Promise<Validated> {
   const proposed = new Set(command.candidates.map(({ name }) => name));
   const still = candidates.filter(({ name }) => proposed.has(name));
   if (still.length === 0) {
@@ -58,7 +58,7 @@ async function validate(command: Command, { candidates, budgets, nowMs }: Method
     return { failure: { category: 'churn', text, failed: proposed.size }, dropped: 0 };
   }
   const quiet = still.filter(({ stateNode }) => stateNode.nominatedUntilMs <= nowMs);
-  const { taken } = withinBudgets(quiet, budgets);
+  const { taken } = withinBudgets(quiet, budgets, gangs);
   const dropped = still.length - taken.length;
   if (taken.length > 0) return { command: { ...command, candidates: taken }, dropped };
   const text = 'a candidate can no longer be disrupted without violating budgets';

@@ -7,6 +7,7 @@ import { extrasUsdPerHour, type NodeExtras } from '../../node-extras.ts';
 import { LOOSE, Requirements } from '../../requirements.ts';
 import { nodeSurplus } from '../candidates/disruption-cost.ts';
 import { bySavings, type Candidate, type Command, isTooRisky, savingsOf } from '../command.ts';
+import { wholePrefix } from '../gang-nodes.ts';
 import {
   type DisruptionEvent,
   type Method,
@@ -58,12 +59,12 @@ interface Search {
 const NOTHING: Search = { weighed: [] };
 
 async function decide(input: MethodInput): Promise<MethodResult> {
-  const { candidates, budgets, committed } = input;
-  const { taken, skipped, constrained } = withinBudgets(bySavings(candidates, committed), budgets);
+  const { candidates, budgets, committed, gangs } = input;
+  const { taken, skipped, constrained } = withinBudgets(bySavings(candidates, committed), budgets, gangs);
   const found = taken.length < 2 ? NOTHING : await searchAll(taken, input);
   const { best, rejected = [], stoppedAt, weighed } = found;
   const timeout = stoppedAt === undefined ? {} : { timeout: timeoutOf(best !== undefined, stoppedAt) };
-  const reasons = overBudgets(skipped, 'Underutilized');
+  const reasons = overBudgets(skipped, 'Underutilized', gangs);
   if (best === undefined) {
     const events = poolApprovals(rejected.filter(({ approved }) => approved)); // of batches that another pool rejected
     return { commands: [], exhausted: !constrained, ...timeout, events, evaluations: rejected, weighed, reasons };
@@ -97,9 +98,9 @@ async function searchAll(candidates: readonly Candidate[], input: MethodInput): 
   let found = await search(candidates, input);
   if (!consolidationPolicy(input.consolidation).searchesGroups) return found;
   let moves = MOST_MOVES;
-  const { taken: wasteful } = withinBudgets(byWasteRatio(input.candidates, input), input.budgets);
+  const { taken: wasteful } = withinBudgets(byWasteRatio(input.candidates, input), input.budgets, input.gangs);
   const isKnown = wasteful.every((candidate, at) => candidate === candidates[at]);
-  for (const group of [...(isKnown ? [] : [wasteful]), ...groupsOf(wasteful)]) {
+  for (const group of [...(isKnown ? [] : [wasteful]), ...groupsOf(wasteful, input.gangs)]) {
     const isFull = (found.best?.command.candidates.length ?? 0) > BATCH;
     if (isFull || moves <= 0 || found.stoppedAt !== undefined) break;
     const counted = counting(input);
@@ -136,7 +137,7 @@ async function search(candidates: readonly Candidate[], input: MethodInput): Pro
   while (low <= high) {
     if (input.elapsedMs() >= TIMEOUT_MS) return { ...found, stoppedAt: high - low + 1 };
     const middle = Math.floor((low + high) / 2);
-    const batch = candidates.slice(0, middle + 1);
+    const batch = wholePrefix(candidates, middle + 1, input.gangs);
     const { command, types = [], cheaper = [], events } = await consolidate(batch, input);
     const narrowed =
       command &&

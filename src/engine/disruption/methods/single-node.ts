@@ -2,6 +2,7 @@
 
 import { messageOf } from '#lib';
 import { bySavings, type Candidate, type Command, savingsText, shortText } from '../command.ts';
+import { unitOf, withGang } from '../gang-nodes.ts';
 import {
   type DisruptionEvent,
   type Method,
@@ -45,7 +46,7 @@ function interleaved({ candidates, unseenPools: unseen, committed }: MethodInput
 }
 
 async function decide(input: MethodInput): Promise<MethodResult> {
-  const { candidates, budgets, elapsedMs } = input;
+  const { candidates, budgets, elapsedMs, gangs } = input;
   const events: DisruptionEvent[] = [];
   const evaluations: Evaluation[] = [];
   const reasons = new Map<string, Reason<DeclineCode>>();
@@ -63,6 +64,10 @@ async function decide(input: MethodInput): Promise<MethodResult> {
     if ((budgets.get(candidate.nodePool.metadata.name) ?? 0) === 0) {
       constrained = true;
       reasons.set(candidate.providerId, overBudget(candidate, 'Underutilized'));
+      continue;
+    }
+    if (unitOf(candidate, gangs).length > 1) {
+      reasons.set(candidate.providerId, withGang(candidate, gangs, 'a command for one node does not move it'));
       continue;
     }
     if (!couldPass(candidate, input)) {

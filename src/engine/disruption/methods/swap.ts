@@ -6,6 +6,7 @@ import type { PackingLimit, PlannedClaim, PoolInput } from '../../model.ts';
 import { coveredTypes, onDemandUsages } from '../../price-book/covered-types.ts';
 import type { Ledger } from '../../price-book/ledger.ts';
 import { addedRiskOf, type Candidate, type Command, savingsOf } from '../command.ts';
+import { type Gangs, unitOf, wholeGangs } from '../gang-nodes.ts';
 import {
   type Method,
   type MethodInput,
@@ -64,8 +65,12 @@ interface Found {
 }
 
 async function decide(input: MethodInput): Promise<MethodResult> {
-  const { taken, skipped, constrained } = withinBudgets(byWasteRatio(input.candidates, input), input.budgets);
-  const reasons = overBudgets(skipped, 'Underutilized');
+  const { taken, skipped, constrained } = withinBudgets(
+    byWasteRatio(input.candidates, input),
+    input.budgets,
+    input.gangs,
+  );
+  const reasons = overBudgets(skipped, 'Underutilized', input.gangs);
   const search = new Search(input);
   for (const set of setsOf(taken, input)) await search.look(set);
   await search.shrink();
@@ -109,7 +114,7 @@ class Search {
   async shrink(): Promise<void> {
     let part = Math.floor((this.best?.command.candidates.length ?? 0) / 2);
     for (; part >= 1 && this.best !== undefined; part = Math.floor(part / 2)) {
-      const rest = this.best.command.candidates.slice(0, -part);
+      const rest = wholeGangs(this.best.command.candidates.slice(0, -part), this.#input.gangs);
       const found = rest.length < 2 ? undefined : await this.#trade(rest);
       if (found !== undefined && savingsOf(found.command) >= this.#saved * WORTH_KEEPING) this.best = found;
     }
@@ -128,7 +133,7 @@ interface NodeSet {
 }
 
 /** Returns sets of nodes with a high cost for their pods: the most promising sets of each size, most waste first. */
-function setsOf(candidates: readonly Candidate[], { pools, committed }: MethodInput): readonly NodeSet[] {
+function setsOf(candidates: readonly Candidate[], { pools, committed, gangs }: MethodInput): readonly NodeSet[] {
   const sets = new Map<string, NodeSet>();
   for (const [name, own] of Map.groupBy(candidates, ({ nodePool }) => nodePool.metadata.name)) {
     const pool = pools.get(name);
@@ -136,7 +141,9 @@ function setsOf(candidates: readonly Candidate[], { pools, committed }: MethodIn
     const wasteful = byWaste(own, pool, committed);
     const wasteOf = new Map(wasteful.map(({ candidate, usdPerHour }) => [candidate, usdPerHour]));
     const inOrder = wasteful.map(({ candidate }) => candidate);
-    for (const set of [inOrder, ...groupsOf(inOrder)].flatMap(partsOf)) {
+    const parts = [inOrder, ...groupsOf(inOrder)].flatMap(partsOf).map((part) => wholeGangs(part, gangs));
+    for (const set of [...parts, ...unitsIn(inOrder, gangs)]) {
+      if (set.length < 2) continue;
       const waste = set.reduce((sum, candidate) => sum + (wasteOf.get(candidate) ?? 0), 0);
       sets.set(set.map(({ providerId }) => providerId).join(' '), { candidates: set, waste });
     }
@@ -146,6 +153,11 @@ function setsOf(candidates: readonly Candidate[], { pools, committed }: MethodIn
   const chosen = new Set([...bySize.values()].flatMap((same) => same.slice(0, TRIALS_PER_SIZE)));
   return byWasteOfAll.filter((set) => chosen.has(set));
 }
+
+/** Returns the nodes of each gang, if all of them are candidates. */
+const unitsIn = (candidates: readonly Candidate[], gangs: Gangs | undefined): readonly (readonly Candidate[])[] => [
+  ...new Set(wholeGangs(candidates, gangs).map((candidate) => unitOf(candidate, gangs))),
+];
 
 /** Returns the first candidates of a group, in each size. */
 const partsOf = (group: readonly Candidate[]): readonly (readonly Candidate[])[] =>
