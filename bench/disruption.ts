@@ -7,7 +7,6 @@ import { pathToFileURL } from 'node:url';
 import {
   DAEMON_SET,
   type DaemonSet,
-  EC2_NODE_CLASS,
   type KubeObject,
   NAMESPACE,
   NODE,
@@ -16,6 +15,7 @@ import {
   POD,
   POD_DISRUPTION_BUDGET,
 } from '#api/objects';
+import { NODE_CLASS_KIND } from '#aws/node-classes';
 import { createOperator, type Deps } from '#controllers';
 import { DisruptionLoop, DisruptionQueue, publishEvents, Snapshots } from '#controllers/testing';
 import { type Command, type Method, methodsOf, VerdictHistory } from '#engine/disruption';
@@ -118,7 +118,7 @@ function depsOn({ snapshot, pools }: Cluster): Deps {
     provider: {
       provider: partial({
         instanceTypes: async ({ metadata }: KubeObject) => pools.get(metadata.name)?.instanceTypes ?? [],
-        nodeClassKinds: [EC2_NODE_CLASS],
+        nodeClassKinds: [NODE_CLASS_KIND],
       }),
     },
     events: { publish: () => undefined },

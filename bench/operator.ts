@@ -6,6 +6,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
+import { NODE_CLASS_KIND } from '#aws/node-classes';
 import { createOperator, type Deps, type OperatorCore } from '#controllers';
 import { type LaunchBudget, PodBatcher, PodVerdicts, Provisioner } from '#controllers/testing';
 import { podKey } from '#engine/model';
@@ -80,7 +81,7 @@ async function operatorOn(url: string, solver: WorkerSolver, signal: AbortSignal
   const informers = startInformers({ client, clock, log: silent, signal });
   const types = benchmarkTypes(TYPES);
   const provider = {
-    nodeClassKinds: [{ group: 'karpenter.test.sh', version: 'v1', kind: 'TestNodeClass', plural: 'testnodeclasses' }],
+    nodeClassKinds: [{ ...NODE_CLASS_KIND, group: 'karpenter.test.sh', kind: 'TestNodeClass' }],
     repairPolicies: [],
     instanceTypes: async () => types,
   } as unknown as Deps['cloud'];

@@ -1,13 +1,13 @@
 /**
  * Entry point of the operator: settings → wiring → run. Only this file depends on all parts.
  *
- *   starting ──endpoints, client, AWS discovery──▶ standby ──lease won──▶ leading ──stop or lease lost──▶ stopped
+ *   starting ──endpoints, client, discovery─────▶ standby ──lease won──▶ leading ──stop or lease lost──▶ stopped
  *
- * A replica stays ready after its start is complete, even if AWS fails later. A start can be interrupted at any point.
+ * A replica stays ready after its start is complete, even if the provider fails later. A start can be interrupted at any point.
  */
 
-import { EC2_NODE_CLASS, NODE, NODE_POOL, POD } from '#api/objects';
-import { AwsStart, awsProvider } from '#aws/provider';
+import { NODE, NODE_POOL, POD } from '#api/objects';
+import type { StartProvider } from '#cloud';
 import {
   CostTracker,
   CoveredPrices,
@@ -52,6 +52,7 @@ import { type Endpoints, type Look, metricPage, serveEndpoints } from '#process/
 import { parseSettings, type Settings, SettingsError } from '#process/settings';
 
 export interface OperatorOptions {
+  readonly startProvider: StartProvider;
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The machine's clock. Default: real time. */
@@ -89,7 +90,7 @@ export interface Operator {
  * @throws SettingsError, the error of the startup step that failed, or the reason of the signal that interrupts the start
  */
 export async function startOperator(options: OperatorOptions): Promise<Operator> {
-  const { argv, env, clock: machine = realClock(), solver, simulations, pressure, signal } = options;
+  const { argv, env, startProvider, clock: machine = realClock(), solver, simulations, pressure, signal } = options;
   const settings = parseSettings(argv, env);
   const log = options.log ?? openLog(settings, machine, options);
   log.debug('discovered karpenter version', { version: VERSION });
@@ -125,9 +126,9 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
     '/debug/watches': () => watchViews(informers),
   };
   const start = new Start(clock, signal);
-  const awsStart = new AwsStart(start.signal);
+  const providerStart = startProvider(start.signal);
   const base = { settings, env, clock, solver, simulations, pressure, log, metrics, client, leadership, informers };
-  const parts = { ...base, debug, closing, closers, start, awsStart };
+  const parts = { ...base, debug, closing, closers, start, providerStart };
   try {
     const endpoints = await openEndpoints(parts);
     closers.add(() => endpoints.close());
@@ -154,7 +155,11 @@ const isLeading = ({ settings, leadership }: Pick<Parts, 'settings' | 'leadershi
 /** Returns the revision of the sources, or an empty text if it is unknown. */
 const commitOf = ({ env }: Pick<OperatorOptions, 'env'>): string => env.SOURCE_REVISION ?? revision ?? '';
 
-export const openLog = (settings: Settings, clock: Clock, { env, write }: OperatorOptions): Logger =>
+export const openLog = (
+  settings: Settings,
+  clock: Clock,
+  { env, write }: Pick<OperatorOptions, 'env' | 'write'>,
+): Logger =>
   createLogger({
     level: settings.logLevel,
     outputPaths: settings.logOutputPaths,
@@ -181,7 +186,7 @@ function probeClient(env: OperatorOptions['env'], clock: Clock, closing: AbortSi
 }
 
 function openEndpoints(parts: Omit<Parts, 'endpoints'>): Promise<Endpoints> {
-  const { settings, env, clock, solver, simulations, log, metrics, informers, debug, closing, start, awsStart } = parts;
+  const { settings, env, clock, solver, simulations, log, metrics, informers, debug, closing, start } = parts;
   const probes = probeClient(env, clock, closing.signal);
   return serveEndpoints({
     metricsPort: settings.metricsPort,
@@ -189,7 +194,7 @@ function openEndpoints(parts: Omit<Parts, 'endpoints'>): Promise<Endpoints> {
     metrics,
     profiling: settings.enableProfiling,
     debugEndpoints: settings.debugEndpoints,
-    ready: readinessChecks({ start, provider: awsStart, informers, probes, log, until: closing.signal }),
+    ready: readinessChecks({ start, provider: parts.providerStart, informers, probes, log, until: closing.signal }),
     alive: { solver: () => solver?.check?.(), disruption: () => simulations?.check?.() },
     debug,
     now: () => monotonicMs(clock),
@@ -211,7 +216,7 @@ interface Parts {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly client: HttpKubeClient;
-  /** Permits writes to Kubernetes and to AWS. */
+  /** Permits writes to Kubernetes and to the provider. */
   readonly leadership: Fence;
   readonly informers: ProcessInformers;
   readonly endpoints: Endpoints;
@@ -219,7 +224,7 @@ interface Parts {
   readonly closing: AbortController;
   readonly closers: Closers;
   readonly start: Start;
-  readonly awsStart: AwsStart;
+  readonly providerStart: ReturnType<StartProvider>;
 }
 
 /** Publishes problems of the machine as events of the Lease. @throws Error if the namespace of the Lease is unknown */
@@ -250,7 +255,7 @@ async function run(parts: Parts): Promise<Operator> {
     tracing &&
     (await import('#observe/otlp')).openTracer({
       settings: tracing,
-      attributes: { 'k8s.cluster.name': settings.clusterName, 'cloud.provider': 'aws' },
+      attributes: { 'k8s.cluster.name': settings.clusterName, 'cloud.provider': parts.providerStart.name },
       version: VERSION,
       log,
       metrics,
@@ -321,18 +326,17 @@ async function wireControllers(
   reports: Pick<OperatorParts, 'events' | 'traces'>,
 ): Promise<OperatorCore & Pick<OperatorParts, 'costHistory'>> {
   const { settings, clock, log, metrics, client, leadership, informers, solver, simulations, pressure } = parts;
-  const { start, awsStart } = parts;
+  const { start, providerStart } = parts;
   const namespace = settings.systemNamespace || client.namespace || settings.leaderElectionNamespace || undefined;
   // the history of an operator that observes stays in memory
   const costHistory = openHistory(parts, settings.mode === 'observe' ? undefined : namespace);
   const common = { settings, client, informers, clock, log, metrics, pressure, namespace, ...reports };
-  const options = {
+  const provider = await providerStart.open({
     ...common,
-    start: awsStart,
     ...defined({ apiServerCa: client.caBundle }),
-    kubernetesVersion: () => serverVersion(client, awsStart.isOver ? undefined : start.signal),
-  };
-  const provider = await awsProvider(options, leadership);
+    kubernetesVersion: () => serverVersion(client, providerStart.isOver ? undefined : start.signal),
+    fence: leadership,
+  });
   return {
     ...createOperator({ ...common, version: VERSION, provider, solver, simulations, costHistory }),
     costHistory,
@@ -354,7 +358,9 @@ async function openLivePage(
     ...settings.livePage,
     clusterName: settings.clusterName,
     cluster: deps.cluster,
-    nodeClasses: () => deps.informers.store(EC2_NODE_CLASS).list(),
+    nodeClasses: () => deps.cloud.nodeClassKinds.flatMap((kind) => deps.informers.store(kind).list()),
+    selectionsOf: (nodeClass) =>
+      deps.cloud.nodeClassKinds.find(({ kind }) => kind === nodeClass.kind)?.selectionsOf(nodeClass) ?? [],
     history: costHistory,
     whatIf: (change) => whatIf.ask(change),
     clock,

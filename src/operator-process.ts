@@ -1,5 +1,6 @@
 /** The operator as a process: its log, its memory, its threads and its exit code. */
 
+import { startAwsProvider } from '#aws/provider';
 import { Suspects, WorkerSimulationRunner, WorkerSolver, WorkerTurns } from '#engine-worker';
 import { realClock } from '#lib/clock';
 import type { Logger } from '#observe/logger';
@@ -19,7 +20,7 @@ export async function runProcess({ argv, env }: Options, stopping: AbortSignal):
   let log = lastResortLog();
   try {
     const settings = parseSettings(argv, env);
-    log = openLog(settings, realClock(), { argv, env });
+    log = openLog(settings, realClock(), { env });
     logStrayOutput(log);
     logDefects(log);
     ensureHeap(settings.memoryLimit);
@@ -36,6 +37,7 @@ export async function runProcess({ argv, env }: Options, stopping: AbortSignal):
     const operator = await startOperator({
       argv,
       env,
+      startProvider: startAwsProvider,
       log,
       signal: stopping,
       solver: solver.solve,

@@ -12,6 +12,7 @@ import {
   POD_DISRUPTION_BUDGET,
   type Pod,
 } from '#api/objects';
+import { NODE_CLASS_KIND } from '#aws/node-classes';
 import { createOperator, type Deps, type OperatorCore, type OperatorParts } from '#controllers';
 import { readCost } from '#controllers/testing';
 import { WorkerSimulationRunner, WorkerSolver } from '#engine-worker';
@@ -74,7 +75,7 @@ function benchOf(parts: Pick<OperatorParts, 'solver' | 'simulations'>): Bench {
   const clock = realClock();
   const types = benchmarkTypes(TYPES);
   const cloud = {
-    nodeClassKinds: [{ group: 'karpenter.test.sh', version: 'v1', kind: 'TestNodeClass', plural: 'testnodeclasses' }],
+    nodeClassKinds: [{ ...NODE_CLASS_KIND, group: 'karpenter.test.sh', kind: 'TestNodeClass' }],
     repairPolicies: [],
     instanceTypes: async () => types,
     list: async () => [],

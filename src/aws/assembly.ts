@@ -2,6 +2,7 @@
 
 import { EC2NODECLASS_CONDITIONS, EC2NODECLASS_RESERVED_CONDITIONS } from '#api/objects';
 import { packingPolicy } from '#api/values';
+import type { Interrupted } from '#cloud';
 import type { Controller } from '#kube/reconcilers';
 import { Amis, ssmInvalidation } from './amis/amis.ts';
 import type { Clients } from './clients.ts';
@@ -35,7 +36,7 @@ import { offeringMetrics, typesInUse } from './offerings/metrics.ts';
 import { offeringsReport } from './offerings/report.ts';
 import { UnavailableOfferings } from './offerings/unavailable.ts';
 import { offeringsWatch } from './offerings/watch.ts';
-import type { AwsOptions, AwsProvider, Interrupted } from './options.ts';
+import type { AwsOptions, AwsProvider } from './options.ts';
 import { PlacementGroups } from './placementgroups.ts';
 import { OverlayPrices } from './pricing/overlay.ts';
 import { PriceBookFile, priceBookController } from './pricing/price-book-file.ts';

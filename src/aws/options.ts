@@ -1,15 +1,8 @@
 /** Options and interface of the AWS provider. */
 
-import type { NodeClaim } from '#api/objects';
 import type { PackingMode } from '#api/values';
-import type { CloudProvider } from '#cloud';
-import type { Informers, KubeClient } from '#kube/client';
-import type { Controller, EventRecorder } from '#kube/reconcilers';
-import type { Clock } from '#lib/clock';
-import type { Logger } from '#observe/logger';
-import type { Metrics } from '#observe/metrics';
-import type { StepTraces } from '#observe/traces';
-import type { Pressure } from '#process/memory';
+import type { Interrupted, Provider, ProviderPorts } from '#cloud';
+import type { Controller } from '#kube/reconcilers';
 import type { PoolOfferings } from './offerings/report.ts';
 import type { AwsStart } from './start/aws-start.ts';
 
@@ -51,33 +44,13 @@ interface AwsSettings {
   };
 }
 
-export interface AwsOptions {
+export interface AwsOptions extends Omit<ProviderPorts, 'settings' | 'fence'> {
   readonly settings: AwsSettings;
-  readonly client: KubeClient;
-  readonly informers: Informers;
-  readonly events: EventRecorder;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-  /** Undefined if tracing is disabled. */
-  readonly traces?: StepTraces | undefined;
-  /** Base64 CA certificates of the operator's API connection, used if no setting contains a bundle. */
-  readonly apiServerCa?: string;
-  /** Namespace of the operator. If it is undefined, no state is kept across restarts. */
-  readonly namespace?: string | undefined;
-  /** Returns `major.minor` from the API server's /version. */
-  readonly kubernetesVersion: () => Promise<string>;
-  /** Undefined if memory is never short. */
-  readonly pressure?: Pick<Pressure, 'onShort'> | undefined;
   /** If it is undefined, calls during the start have the usual timeouts and retries. */
   readonly start?: AwsStart | undefined;
 }
 
-export type Interrupted = (claim: NodeClaim, kind: string) => void;
-
-export interface AwsProvider {
-  readonly provider: CloudProvider;
-  /** @param interrupted called for each NodeClaim that is deleted because AWS reclaims its instance, with the kind of message */
+export interface AwsProvider extends Provider {
   readonly controllers: (interrupted?: Interrupted) => readonly Controller[];
   /** Returns the unavailable offerings of each NodePool, with reason and end. */
   readonly offerings: () => Promise<readonly PoolOfferings[]>;

@@ -62,6 +62,7 @@ import { type Instance, instanceIdOf, instanceIdOfClaim, isTerminating } from '.
 import type { Instances } from './instances/instances.ts';
 import type { InstanceTypes } from './instancetypes/instancetypes.ts';
 import { chosenPartition } from './launchtemplates/launchtemplates.ts';
+import { NODE_CLASS_KIND } from './nodeclass/kind.ts';
 import type { PlacementGroups } from './placementgroups.ts';
 import { nodeCharges } from './pricing/node-charges.ts';
 import type { PriceBookFile } from './pricing/price-book-file.ts';
@@ -94,7 +95,7 @@ interface Ec2ProviderOptions {
 
 export class Ec2Provider implements CloudProvider {
   readonly name = 'aws';
-  readonly nodeClassKinds = [{ group: EC2_NODE_CLASS.group, kind: EC2_NODE_CLASS.kind }];
+  readonly nodeClassKinds = [NODE_CLASS_KIND];
   readonly repairPolicies = REPAIR_RULES;
   readonly registrationHooks: readonly RegistrationHook[];
   readonly #options: Ec2ProviderOptions;

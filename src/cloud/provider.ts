@@ -1,5 +1,5 @@
 /** Contract between the operator and a cloud provider. */
-import type { NodeClaim, NodePool } from '#api/objects';
+import type { Conditioned, ConditionSet, Kind, NodeClaim, NodePool } from '#api/objects';
 import type { Commitment, NodeCharges } from '#engine/costs';
 import type { DriverTemplate } from '#engine/devices';
 import type { RepairRule } from '#engine/disruption';
@@ -24,10 +24,19 @@ export interface RegistrationHook {
 /** Changes instance types according to the user's configuration. */
 export type AdjustTypes = (types: readonly InstanceType[]) => Promise<readonly InstanceType[]>;
 
+/** Kind of NodeClass with the conditions of its objects, including conditions behind feature gates. */
+export interface NodeClassKind extends Kind<Conditioned> {
+  readonly conditions: ConditionSet;
+  /** Annotation of NodeClasses and NodeClaims with a hash of the fields that new nodes depend on. */
+  readonly hashAnnotation: string;
+  /** Returns the resources that the NodeClass has selected, with a heading for each list. */
+  selectionsOf(nodeClass: Conditioned): readonly (readonly [heading: string, items: readonly string[]])[];
+}
+
 export interface CloudProvider {
   readonly name: string;
   /** NodeClass kinds that this provider serves. Objects with references to other kinds are ignored. */
-  readonly nodeClassKinds: readonly { readonly group: string; readonly kind: string }[];
+  readonly nodeClassKinds: readonly NodeClassKind[];
   readonly repairPolicies: readonly RepairRule[];
   /** Hooks that run in parallel. Default: no hooks. */
   readonly registrationHooks?: readonly RegistrationHook[];

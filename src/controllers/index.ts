@@ -39,7 +39,7 @@ import { EvictionQueue, Evictions } from './node/eviction-queue.ts';
 import { NodeHealth } from './node/health.ts';
 import { NodeTermination } from './node/node-termination.ts';
 import { Repairs } from './node/repairs.ts';
-import { nodeClassConditions, nodeClassKinds, nodeClassLabel } from './node-classes.ts';
+import { nodeClassLabel } from './node-classes.ts';
 import { consistency } from './nodeclaim/consistency.ts';
 import { DisruptionConditions } from './nodeclaim/disruption.ts';
 import { expiration } from './nodeclaim/expiration.ts';
@@ -197,7 +197,7 @@ const poolConditions = (deps: Deps): readonly Controller[] => [
 /** Returns the controllers. Excludes cluster state if the settings disable its observability. */
 export function metricsControllers(deps: Deps): readonly Controller[] {
   if (deps.settings.disableClusterStateObservability) return [endedSeries(deps)];
-  const nodeClasses = nodeClassKinds(deps.cloud);
+  const nodeClasses = deps.cloud.nodeClassKinds;
   const ownership = [...nodeClasses.map(nodeClassLabel), NODEPOOL_LABEL];
   return [
     podMetrics(deps),
@@ -215,8 +215,7 @@ export function metricsControllers(deps: Deps): readonly Controller[] {
     ...(deps.settings.featureGates.capacityBuffer ? [new StatusMetrics(deps, CAPACITY_BUFFER, { older: true })] : []),
     new StatusMetrics(deps, NODE, { labels: [...ownership, INITIALIZED_LABEL], many: true }),
     ...nodeClasses.map(
-      (kind) =>
-        new StatusMetrics(deps, kind, { conditions: nodeClassConditions(kind), older: true, buckets: 'library' }),
+      (kind) => new StatusMetrics(deps, kind, { conditions: kind.conditions, older: true, buckets: 'library' }),
     ),
   ];
 }

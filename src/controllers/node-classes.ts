@@ -1,14 +1,8 @@
 /** NodeClasses, as provider-neutral controllers use them. */
-import {
-  type Conditioned,
-  type ConditionSet,
-  EC2_NODE_CLASS,
-  EC2NODECLASS_RESERVED_CONDITIONS,
-  type Kind,
-  READY,
-} from '#api/objects';
+import type { Conditioned, KubeObject } from '#api/objects';
 import type { CloudProvider } from '#cloud';
 import type { Informers } from '#kube/client';
+import { own } from '#lib';
 import type { NodeClassOf } from '#planner';
 
 interface NodeClassReference {
@@ -16,15 +10,10 @@ interface NodeClassReference {
   readonly kind: string;
 }
 
-/** All kinds of NodeClass that the providers of this product serve. */
-const KINDS: readonly Kind<Conditioned>[] = [EC2_NODE_CLASS];
-
-export const nodeClassKinds = (cloud: CloudProvider): readonly Kind<Conditioned>[] =>
-  KINDS.filter((known) => cloud.nodeClassKinds.some((served) => isSame(known, served)));
-
-/** Returns the conditions of a kind of NodeClass, including conditions behind feature gates. */
-export const nodeClassConditions = (kind: NodeClassReference): ConditionSet =>
-  isSame(kind, EC2_NODE_CLASS) ? EC2NODECLASS_RESERVED_CONDITIONS : { root: READY, dependents: [] };
+interface Context {
+  readonly informers: Informers;
+  readonly cloud: Pick<CloudProvider, 'nodeClassKinds'>;
+}
 
 export const isSame = (a: NodeClassReference, b: NodeClassReference): boolean =>
   a.group === b.group && a.kind === b.kind;
@@ -32,17 +21,27 @@ export const isSame = (a: NodeClassReference, b: NodeClassReference): boolean =>
 /** Returns the label on NodeClaims and nodes that contains the name of their NodeClass. */
 export const nodeClassLabel = ({ group, kind }: NodeClassReference): string => `${group}/${kind.toLowerCase()}`;
 
+/** Returns the hash of the NodeClass of a reference in the annotations of the NodeClass or of one of its NodeClaims. */
+export function nodeClassHash(
+  { cloud }: Pick<Context, 'cloud'>,
+  reference: NodeClassReference,
+  object: KubeObject | undefined,
+): string | undefined {
+  const kind = cloud.nodeClassKinds.find((served) => isSame(served, reference));
+  return kind && own(object?.metadata.annotations, kind.hashAnnotation);
+}
+
 /** Returns a function that finds the NodeClasses of NodePools. */
 export const nodeClassesOf =
-  (informers: Informers): NodeClassOf =>
+  (context: Context): NodeClassOf =>
   ({ spec }) =>
-    findNodeClass(informers, spec.template.spec.nodeClassRef);
+    findNodeClass(context, spec.template.spec.nodeClassRef);
 
-/** Returns the NodeClass of a reference, or undefined if it does not exist or no provider serves its kind. */
+/** Returns the NodeClass of a reference, or undefined if it does not exist or the provider does not serve its kind. */
 export function findNodeClass(
-  informers: Informers,
+  { informers, cloud }: Context,
   reference: NodeClassReference & { readonly name: string },
 ): Conditioned | undefined {
-  const kind = KINDS.find((known) => isSame(known, reference));
+  const kind = cloud.nodeClassKinds.find((served) => isSame(served, reference));
   return kind && informers.store(kind).get({ name: reference.name });
 }

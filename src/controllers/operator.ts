@@ -1,7 +1,6 @@
 /** Creates the state, the controllers and the views of an operator. Its users differ in their ports only. */
 
-import type { NodeClaim } from '#api/objects';
-import type { CloudProvider } from '#cloud';
+import type { Provider } from '#cloud';
 import { type Verdict, VerdictHistory } from '#engine/disruption';
 import type { PodVerdict } from '#engine/explanations';
 import { localSimulationRunner, localSolver, type SimulationRunner, type Solver } from '#engine-worker';
@@ -20,15 +19,6 @@ import { Repairs } from './node/repairs.ts';
 import { LaunchBudget } from './provisioning/launch-budget.ts';
 import { PodVerdicts } from './provisioning/pod-verdicts.ts';
 import { WhatIf } from './what-if.ts';
-
-/** Provider of instances with its own controllers. */
-export interface Provider {
-  readonly provider: CloudProvider;
-  /** @param interrupted called for each NodeClaim that is deleted because the provider reclaims its instance */
-  readonly controllers?: (interrupted: (claim: NodeClaim, kind: string) => void) => readonly Controller[];
-  /** Returns the unavailable offerings of each NodePool. */
-  readonly offerings?: () => Promise<unknown>;
-}
 
 /** Ports of an operator. */
 export interface OperatorParts extends Omit<Deps, 'cluster' | 'cloud' | 'decisions' | 'devices'> {

@@ -183,12 +183,12 @@ export class WhatIf {
 
   /** Returns the cluster without the change. */
   async #situation(): Promise<Situation> {
-    const { cluster, clock, cloud, informers, settings } = this.#deps;
+    const { cluster, clock, cloud, settings } = this.#deps;
     const launching = await readLaunchPools(this.#deps, activePools(cluster), silent);
     const pools = await viewedPoolInputs(this.#deps);
     const { leaving, ...workload } = workloadOf(cluster, clock.now());
     const input = { cluster, settings, workload: { ...workload, leaving: [] }, commitments: cloud.commitments?.() };
-    return { snapshot: launchSnapshot(input, launching, nodeClassesOf(informers)), leaving, pools };
+    return { snapshot: launchSnapshot(input, launching, nodeClassesOf(this.#deps)), leaving, pools };
   }
 
   #solve(situation: Situation, drained: ReadonlySet<string>): Promise<Plan> {

@@ -1,5 +1,5 @@
 /** NodePools and NodeClasses: lists, and the details of one object. */
-import { type Conditioned, causesOf, type EC2NodeClassStatus, getCondition, type NodePool, READY } from '#api/objects';
+import { type Conditioned, causesOf, getCondition, type NodePool, READY } from '#api/objects';
 import { unreadyText } from '#api/validation';
 import { readableResources } from '#engine/model';
 import { own, timeOf } from '#lib';
@@ -26,11 +26,10 @@ export interface ObjectSources {
   readonly cluster: ClusterState;
   readonly view: LiveView;
   /** Returns the NodeClasses of the operator. */
-  readonly nodeClasses: () => readonly NodeClass[];
+  readonly nodeClasses: () => readonly Conditioned[];
+  /** Returns the resources that a NodeClass has selected, with a heading for each list. */
+  readonly selectionsOf: (nodeClass: Conditioned) => readonly (readonly [string, readonly string[]])[];
 }
-
-/** A NodeClass, as far as the page shows it. Its user data may contain secrets and is not shown. */
-export type NodeClass = Conditioned & { readonly status?: EC2NodeClassStatus };
 
 const listOf = <T extends Conditioned, Row>(objects: readonly T[], rowOf: (object: T) => Row): RowList<Row> => ({
   rows: objects
@@ -51,7 +50,7 @@ const readiness = (object: Conditioned): { readonly ready: string; readonly prob
 };
 
 /** If the NodeClass keeps the NodePool from being ready, the problem is that of the NodeClass. */
-function poolReadiness(pool: NodePool, nodeClasses: readonly NodeClass[]): ReturnType<typeof readiness> {
+function poolReadiness(pool: NodePool, nodeClasses: readonly Conditioned[]): ReturnType<typeof readiness> {
   const { kind, name } = pool.spec.template.spec.nodeClassRef;
   const nodeClass = nodeClasses.find((each) => each.kind === kind && each.metadata.name === name);
   const { ready, problem } = readiness(pool);
@@ -105,7 +104,7 @@ export function nodePoolDetails(name: string, sources: ObjectSources): PoolRespo
 export const nodeClassList = (sources: ObjectSources): RowList<ClassRow> =>
   listOf(sources.nodeClasses(), (nodeClass) => classRow(nodeClass, sources));
 
-const classRow = (nodeClass: NodeClass, { cluster: { stores } }: ObjectSources): ClassRow => ({
+const classRow = (nodeClass: Conditioned, { cluster: { stores } }: ObjectSources): ClassRow => ({
   name: nodeClass.metadata.name,
   kind: nodeClass.kind,
   ...readiness(nodeClass),
@@ -120,19 +119,10 @@ const classRow = (nodeClass: NodeClass, { cluster: { stores } }: ObjectSources):
 export function nodeClassDetails(name: string, sources: ObjectSources): ClassResponse | undefined {
   const nodeClass = sources.nodeClasses().find(({ metadata }) => metadata.name === name);
   if (nodeClass === undefined) return undefined;
-  const { subnets = [], securityGroups = [], amis = [], capacityReservations = [] } = nodeClass.status ?? {};
-  const { instanceProfile } = nodeClass.status ?? {};
-  const resolved: readonly (readonly [string, readonly string[]])[] = [
-    ['Subnets', subnets.map(({ id, zone }) => `${id} in ${zone}`)],
-    ['Security groups', securityGroups.map((group) => [group.id, group.name].filter(Boolean).join(' '))],
-    ['Images', amis.map((image) => [image.id, image.name].filter(Boolean).join(' '))],
-    ['Capacity reservations', capacityReservations.map(({ id, instanceType }) => `${id} ${instanceType}`)],
-    ['Instance profile', instanceProfile === undefined ? [] : [instanceProfile]],
-  ];
   return {
     ...classRow(nodeClass, sources),
     conditions: shownConditions(nodeClass),
-    resolved: resolved.map(([what, items]) => ({ what, items: items.slice(0, MOST_RESOLVED) })),
+    resolved: sources.selectionsOf(nodeClass).map(([what, items]) => ({ what, items: items.slice(0, MOST_RESOLVED) })),
     decisions: sources.view.decisions.about(`${nodeClass.kind}/${name}`),
   };
 }

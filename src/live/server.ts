@@ -41,6 +41,7 @@ export interface LivePageOptions {
   readonly cluster: ClusterState;
   /** Returns the NodeClasses of the operator. */
   readonly nodeClasses: ObjectSources['nodeClasses'];
+  readonly selectionsOf: ObjectSources['selectionsOf'];
   readonly lives: NodeLives;
   /**
    * Computes the effect of a change. Returns undefined if another effect is being computed.

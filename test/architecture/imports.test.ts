@@ -13,7 +13,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   process: ['observe', 'api', 'lib'],
   kube: ['process', 'observe', 'api', 'lib'],
   state: ['engine', 'kube', 'observe', 'api', 'lib'],
-  cloud: ['engine', 'observe', 'api', 'lib'],
+  cloud: ['engine', 'kube', 'process', 'observe', 'api', 'lib'],
   planner: ['state', 'engine', 'api', 'lib'],
   'engine-worker': ['planner', 'state', 'engine', 'kube', 'process', 'observe', 'api', 'lib'],
   controllers: ['engine-worker', 'planner', 'state', 'cloud', 'engine', 'kube', 'process', 'observe', 'api', 'lib'],

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { startAwsProvider } from '#aws/provider';
 import type { Clock } from '#lib/clock';
 import { type Operator, startOperator } from '../../src/main.ts';
 import { bundled } from '../support/operator/bundle.ts';
@@ -126,8 +127,13 @@ describe('a leader that loses its lease in the middle of many launches', () => {
     const set: Clock = { ...clock, now: () => clock.now() + setMs, monotonic: () => clock.now() };
     const clocks = [set, clock];
     const start = async (): Promise<Operator> => {
-      const options = { argv: [], env: settings(), clock: clocks.shift() ?? clock, write: () => undefined };
-      const operator = await startOperator(options);
+      const operator = await startOperator({
+        startProvider: startAwsProvider,
+        argv: [],
+        env: settings(),
+        clock: clocks.shift() ?? clock,
+        write: () => undefined,
+      });
       inProcess.push(operator);
       return operator;
     };

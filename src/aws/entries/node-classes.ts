@@ -9,4 +9,5 @@ export { isPlacementGroupDrifted, nodeClassDrift } from '../drift.ts';
 export { type Kubelet, parseKubelet } from '../kubelet/block.ts';
 export { kubeletFields } from '../kubelet/block-schema.ts';
 export { podTerms } from '../kubelet/pod-limit.ts';
+export { NODE_CLASS_KIND } from '../nodeclass/kind.ts';
 export { REPAIR_RULES } from '../repair-rules.ts';

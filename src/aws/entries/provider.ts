@@ -1,2 +1,2 @@
 export { assemble } from '../assembly.ts';
-export { AwsStart, awsProvider } from '../index.ts';
+export { startAwsProvider } from '../index.ts';

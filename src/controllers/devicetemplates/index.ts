@@ -1,10 +1,9 @@
 /** Knowledge of the devices of new nodes, and its storage. */
-import { EC2_NODECLASS_HASH_ANNOTATION, type NodePool } from '#api/objects';
 import { ConfigMapDocument, DocumentKeeper } from '#kube/reconcilers';
 import { DEVICE_TEMPLATE_MISMATCHES } from '#observe/metrics';
 import { DeviceSources, TEMPLATE_MEMORY_NAME, TemplateMemory } from '#state';
 import type { Deps } from '../deps.ts';
-import { findNodeClass } from '../node-classes.ts';
+import { findNodeClass, nodeClassHash } from '../node-classes.ts';
 import { DeclaredDeviceSource, NO_DECLARATIONS } from './declared-source.ts';
 import { reportSources } from './source-metrics.ts';
 
@@ -16,7 +15,7 @@ interface OpenedDevices {
 
 /** Returns undefined while dynamic resources are ignored. */
 export function openDevices(deps: Deps): OpenedDevices | undefined {
-  const { client, cluster, cloud, clock, events, informers, log, metrics, namespace } = deps;
+  const { client, cluster, cloud, clock, events, log, metrics, namespace } = deps;
   if (cluster.devices === undefined) return undefined;
   const memory = new TemplateMemory(clock);
   const sources = new DeviceSources({
@@ -30,8 +29,11 @@ export function openDevices(deps: Deps): OpenedDevices | undefined {
         ? { current: async () => NO_DECLARATIONS }
         : new DeclaredDeviceSource({ client, events, clock, log, namespace }),
     onOtherShape: (driver) => metrics.counter(DEVICE_TEMPLATE_MISMATCHES).inc({ driver, kind: 'shape' }),
-    nodeClassHash: ({ spec }: NodePool) =>
-      findNodeClass(informers, spec.template.spec.nodeClassRef)?.metadata.annotations?.[EC2_NODECLASS_HASH_ANNOTATION],
+    nodeClassHash: ({ spec }) => {
+      const { nodeClassRef } = spec.template.spec;
+      return nodeClassHash(deps, nodeClassRef, findNodeClass(deps, nodeClassRef));
+    },
+    launchHash: (claim) => nodeClassHash(deps, claim.spec.nodeClassRef, claim),
   });
   reportSources(sources, { cluster, metrics });
   if (namespace === undefined) return { sources, keeper: undefined };

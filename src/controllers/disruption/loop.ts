@@ -350,11 +350,10 @@ export class DisruptionLoop implements Singleton {
 
   /** Returns true if a NodePool may soon be Ready. The wait has a time limit, even if a NodePool is edited repeatedly. */
   #awaits(pools: readonly NodePool[]): boolean {
-    const { informers, clock } = this.#deps;
-    const nowMs = monotonicMs(clock);
+    const nowMs = monotonicMs(this.#deps.clock);
     const awaited = pools.filter(
       (pool) =>
-        isEditedSince(pool) || awaitsReadiness(pool, findNodeClass(informers, pool.spec.template.spec.nodeClassRef)),
+        isEditedSince(pool) || awaitsReadiness(pool, findNodeClass(this.#deps, pool.spec.template.spec.nodeClassRef)),
     );
     this.#awaitedFromMs = new Map(awaited.map(({ metadata: { uid } }) => [uid, this.#awaitedFromMs.get(uid) ?? nowMs]));
     return [...this.#awaitedFromMs.values()].some((fromMs) => nowMs - fromMs < READY_WITHIN_MS);

@@ -7,7 +7,7 @@ import { after, type KeyedWorker, type Outcome, settled } from '#kube/reconciler
 import { monotonicMs } from '#lib/clock';
 import { CLAIMS_BY_NODE_POOL } from '#state';
 import type { Deps } from '../deps.ts';
-import { nodeClassKinds, nodeClassLabel } from '../node-classes.ts';
+import { nodeClassLabel } from '../node-classes.ts';
 import { labelName } from './status.ts';
 
 /** Long enough for several scrapes to read the last values. */
@@ -43,7 +43,7 @@ export function endedSeries(deps: Deps): KeyedWorker {
     nodeClaims.subscribe((event, claim) => {
       if (event === 'deleted') poolEnded(poolNameOf(claim));
     });
-    for (const kind of nodeClassKinds(cloud)) {
+    for (const kind of cloud.nodeClassKinds) {
       const store = informers.store(kind);
       const labels: Owner['labels'] = [labelName(nodeClassLabel(kind)), 'nodeclass'];
       store.subscribe((event, { metadata: { name } }) => {

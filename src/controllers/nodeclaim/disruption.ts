@@ -35,7 +35,7 @@ import { type JudgedClaim, judgeClaim } from '#planner';
 import { CLAIMS_BY_NODE_CLASS, CLAIMS_BY_NODE_POOL, type ClusterState } from '#state';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
-import { isSame, nodeClassKinds } from '../node-classes.ts';
+import { isSame } from '../node-classes.ts';
 
 const TYPE_CHECK_INTERVAL_MS = 30 * 60_000;
 
@@ -87,7 +87,7 @@ export class DisruptionConditions implements Reconciler<NodeClaim> {
     this.triggers = [
       claimsOfMaintenance(cluster),
       claimsOfPool(nodeClaims),
-      ...nodeClassKinds(cloud).map((kind) => claimsOfNodeClass(nodeClaims, kind)),
+      ...cloud.nodeClassKinds.map((kind) => claimsOfNodeClass(nodeClaims, kind)),
     ];
   }
 

@@ -21,7 +21,6 @@ import { inSlices } from '#lib/clock';
 import type { Logger } from '#observe/logger';
 import { managedPools, poolInputs } from '#planner';
 import type { Deps } from '../deps.ts';
-import { nodeClassKinds } from '../node-classes.ts';
 import type { Overlays } from './overlays.ts';
 
 const REVIEW_MS = 6 * 3600_000;
@@ -66,7 +65,7 @@ export function overlayEvaluation(deps: Deps, overlays: Overlays, onChange: () =
         if (event !== 'updated' || hasNewSpec(object, before)) add(NODE_OVERLAY.plural);
       };
       store.subscribe(wake);
-      for (const kind of nodeClassKinds(cloud)) informers.store(kind).subscribe(wake);
+      for (const kind of cloud.nodeClassKinds) informers.store(kind).subscribe(wake);
       informers.store(NODE_POOL).subscribe((event, pool, before) => {
         wake(event, pool, before);
         if (isTrue(pool, READY) && before && !isTrue(before, READY)) add(NODE_OVERLAY.plural);

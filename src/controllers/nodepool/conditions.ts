@@ -20,10 +20,10 @@ import { after, type Reconciler, settled, type Trigger } from '#kube/reconcilers
 import { eventOf, REQUIREMENTS_NOT_OFFERED } from '#observe/events';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
-import { findNodeClass, isSame, nodeClassKinds } from '../node-classes.ts';
+import { findNodeClass, isSame } from '../node-classes.ts';
 
 export function readiness(deps: Deps): Reconciler<NodePool> {
-  const { client, clock, cluster, informers, settings } = deps;
+  const { client, clock, cluster, settings } = deps;
   return {
     name: 'nodepool.readiness',
     watches: NODE_POOL,
@@ -32,7 +32,7 @@ export function readiness(deps: Deps): Reconciler<NodePool> {
     triggers: nodeClassesOfPools(deps),
 
     async reconcile(pool) {
-      const nodeClass = findNodeClass(informers, pool.spec.template.spec.nodeClassRef);
+      const nodeClass = findNodeClass(deps, pool.spec.template.spec.nodeClassRef);
       const after = withNodeClassReadiness(pool, nodeClass, clock.now());
       await writeChanges(client, NODE_POOL, { before: pool, after }, { part: 'status', lock: true });
       return settled;
@@ -69,7 +69,7 @@ const REGISTRATION_HEALTHY = 'NodeRegistrationHealthy';
 
 /** Clears the registration results of a NodePool if the NodePool or its NodeClass changes, and restores them after a restart. */
 export function registrationHealth(deps: Deps): Reconciler<NodePool> {
-  const { client, clock, cluster, informers, settings } = deps;
+  const { client, clock, cluster, settings } = deps;
   const health = cluster.registrationHealth;
 
   function recall(pool: NodePool, uid: string): void {
@@ -87,7 +87,7 @@ export function registrationHealth(deps: Deps): Reconciler<NodePool> {
     triggers: nodeClassesOfPools(deps),
 
     async reconcile(pool) {
-      const nodeClass = findNodeClass(informers, pool.spec.template.spec.nodeClassRef);
+      const nodeClass = findNodeClass(deps, pool.spec.template.spec.nodeClassRef);
       const { uid, generation } = pool.metadata;
       const nodeClassGeneration = nodeClass?.metadata.generation;
       if (uid === undefined || nodeClassGeneration === undefined) return settled;
@@ -117,7 +117,7 @@ export function registrationHealth(deps: Deps): Reconciler<NodePool> {
 
 /** Triggers the NodePools that refer to a changed NodeClass. */
 function nodeClassesOfPools({ cloud, cluster }: Deps): readonly Trigger[] {
-  return nodeClassKinds(cloud).map((kind) => ({
+  return cloud.nodeClassKinds.map((kind) => ({
     kind,
     keysFor: ({ metadata }) =>
       cluster.stores.nodePools

@@ -34,7 +34,7 @@ import { NODEPOOLS_ROLLOUT_DRIFTED_NODES, OwnedSeries } from '#observe/metrics';
 import { rolloutIn } from '#planner';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
-import { findNodeClass, isSame, nodeClassKinds } from '../node-classes.ts';
+import { findNodeClass, isSame } from '../node-classes.ts';
 
 /** Interval at which stages and faults are found that depend on time, nodes and pods. */
 const INTERVAL_MS = 10_000;
@@ -75,7 +75,7 @@ export class PoolRollouts implements Reconciler<NodePool> {
     this.triggers = [
       { kind: NODE_POLICY, optional: true, keysFor: () => keys(nodePools.list()) },
       claimsOfRollouts,
-      ...nodeClassKinds(cloud).map((kind) => ({
+      ...cloud.nodeClassKinds.map((kind) => ({
         kind,
         keysFor: ({ metadata }: Conditioned) =>
           keys(
@@ -97,7 +97,7 @@ export class PoolRollouts implements Reconciler<NodePool> {
   }
 
   async reconcile(pool: NodePool, { log }: ReconcileContext): Promise<Outcome> {
-    const { clock, cluster, informers } = this.#deps;
+    const { clock, cluster } = this.#deps;
     const record = readRollout(pool);
     const read = rolloutIn(cluster, pool, clock.now());
     const rollout = read?.rollout;
@@ -106,7 +106,7 @@ export class PoolRollouts implements Reconciler<NodePool> {
       if (recorded !== undefined) await this.#show(recorded, undefined, log);
       return settled;
     }
-    const nodeClass = findNodeClass(informers, pool.spec.template.spec.nodeClassRef);
+    const nodeClass = findNodeClass(this.#deps, pool.spec.template.spec.nodeClassRef);
     if (nodeClass === undefined) return after(INTERVAL_MS);
     const target = rolloutTarget(pool, nodeClass);
     if (record?.target !== target) {

@@ -10,7 +10,7 @@ import { after, type Singleton } from '#kube/reconcilers';
 import { monotonicMs } from '#lib/clock';
 import { type HoldOf, likenessOf, PAUSED_RETRY_MS, type PodHold, wallTimeOf } from '#state';
 import type { Deps } from '../deps.ts';
-import { isSame, nodeClassKinds } from '../node-classes.ts';
+import { isSame } from '../node-classes.ts';
 import { reportLaunch, wouldLaunch } from '../observed.ts';
 import { GangLaunches, wholeGangs } from './gang-launches.ts';
 import { hasLimitedLaunches, restoredCauses } from './launch-condition.ts';
@@ -75,7 +75,7 @@ export class LaunchBudget implements Outcomes {
     this.#reports = new LaunchReports(deps, this.#launches, this.#pools);
     this.#unneeded = new UnneededLaunches(deps, this.#launches);
     cluster.stores.nodePools.subscribe((event, pool, before) => this.#poolChanged(event, pool, before));
-    for (const kind of nodeClassKinds(cloud))
+    for (const kind of cloud.nodeClassKinds)
       informers.store(kind).subscribe((event, object, before) => {
         if (event === 'deleted' || !isEdited(object, before)) return;
         for (const { metadata, spec } of cluster.stores.nodePools.list()) {

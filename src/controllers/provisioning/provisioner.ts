@@ -179,7 +179,7 @@ export class Provisioner implements Singleton {
   }
 
   async #schedule(virtual: readonly Pod[], { log }: ReconcileContext): Promise<Solved | undefined> {
-    const { clock, cluster, informers, settings } = this.#deps;
+    const { clock, cluster, settings } = this.#deps;
     const run = this.#runFor(virtual);
     if (run.all.length === 0) return undefined;
     const { pending, leaving } = run.workload;
@@ -193,7 +193,7 @@ export class Provisioner implements Singleton {
     const active = activePools(cluster);
     if (active.length === 0) {
       log.info(NO_POOLS);
-      const nodeClassOf = nodeClassesOf(informers);
+      const nodeClassOf = nodeClassesOf(this.#deps);
       const idle = someAwaitReadiness(cluster, nodeClassOf) ? [] : idlePools(cluster, nodeClassOf);
       const refused = refuseAll(this.#deps, pods, idle);
       this.#verdicts.decided(refused.plan, pods);
@@ -244,10 +244,10 @@ export class Provisioner implements Singleton {
   }
 
   #problem({ workload, all, withheld }: Run, pools: readonly PoolInput[]): [snapshot: Snapshot, options: SolveOptions] {
-    const { cluster, cloud, informers, settings } = this.#deps;
+    const { cluster, cloud, settings } = this.#deps;
     const input = { cluster, settings, workload, withheld, commitments: cloud.commitments?.() };
     const gangHolds = this.#launches.gangs.holds();
-    const found = launchSnapshot(input, pools, nodeClassesOf(informers));
+    const found = launchSnapshot(input, pools, nodeClassesOf(this.#deps));
     const snapshot = gangHolds.size === 0 ? found : { ...found, gangHolds };
     const options = {
       ...launchOptions(settings),

@@ -234,7 +234,7 @@ export function poolTrigger(deps: Deps, batcher: PodBatcher): Reconciler<NodePoo
     filter: (pool, event, before) => event !== 'deleted' && mayTakeMore(pool, before),
 
     async reconcile(pool) {
-      if (someAwaitReadiness(deps.cluster, nodeClassesOf(deps.informers)))
+      if (someAwaitReadiness(deps.cluster, nodeClassesOf(deps)))
         batcher.triggerUnsettled(pool.metadata.uid ?? pool.metadata.name);
       else batcher.settled();
       return settled;

@@ -1,11 +1,5 @@
 /** Learns the devices of new nodes from slices of living nodes. */
-import {
-  EC2_NODECLASS_HASH_ANNOTATION,
-  INSTANCE_TYPE_LABEL,
-  isTrue,
-  NODEPOOL_LABEL,
-  type ResourceSlice,
-} from '#api/objects';
+import { INSTANCE_TYPE_LABEL, isTrue, NODEPOOL_LABEL, type NodeClaim, type ResourceSlice } from '#api/objects';
 import { type DeviceSample, type DriverTemplate, haveSameShape, learnedTemplate } from '#engine/devices';
 import type { StateNode } from '#engine/model';
 import { sameItems, timeOf } from '#lib';
@@ -38,6 +32,8 @@ interface LearnOptions {
   readonly stableMs?: number | undefined;
   /** Called once if nodes of a type have different devices of a driver. */
   readonly onOtherShape?: ((driver: string) => void) | undefined;
+  /** Returns the hash of the NodeClass at the launch of a NodeClaim. */
+  readonly launchHash?: ((claim: NodeClaim) => string | undefined) | undefined;
   readonly onLearned?: ((learned: LearnedTemplate) => void) | undefined;
 }
 
@@ -99,7 +95,7 @@ export class LearnedDevices {
       if (others > (this.#others.get(id) ?? 0)) this.#options.onOtherShape?.(driver);
       if (others > 0) odd.set(id, others);
       learned.set(id, one);
-      const { [EC2_NODECLASS_HASH_ANNOTATION]: nodeClassHash } = first.node.nodeClaim?.metadata.annotations ?? {};
+      const nodeClassHash = first.node.nodeClaim && this.#options.launchHash?.(first.node.nodeClaim);
       this.#options.onLearned?.({ nodePool, type, template: one.template, nodeClassHash });
       const key = learnedKey(nodePool, type);
       templates.set(key, (templates.get(key) ?? new Map<string, DriverTemplate>()).set(driver, one.template));

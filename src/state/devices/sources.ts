@@ -3,7 +3,7 @@
  * from living nodes, or static tables of the provider. Without a source, the nodes have no devices of the driver.
  */
 import { LRUCache } from 'lru-cache';
-import type { NodePool, ResourceSlice } from '#api/objects';
+import type { NodeClaim, NodePool, ResourceSlice } from '#api/objects';
 import { combinedTemplates, type DeviceTemplates, type DriverTemplate, type SuspendedDriver } from '#engine/devices';
 import type { InstanceType, PoolInput } from '#engine/model';
 import type { Store } from '#kube/client';
@@ -12,7 +12,7 @@ import { monotonicMs, type Timepiece } from '#lib/clock';
 import type { ClusterState } from '../cluster.ts';
 import { type Declarations, declaredFor } from './declared.ts';
 import { LearnedDevices, type LearnedTemplates, learnedKey } from './learned.ts';
-import type { TemplateMemory } from './memory.ts';
+import type { LearnedTemplate, TemplateMemory } from './memory.ts';
 import { DeviceSuspensions } from './suspensions.ts';
 
 interface SourceParts {
@@ -27,6 +27,8 @@ interface SourceParts {
   readonly memory?: TemplateMemory;
   /** Returns the hash of the NodeClass of a NodePool, or undefined if it is unknown. */
   readonly nodeClassHash?: (nodePool: NodePool) => string | undefined;
+  /** Returns the hash of the NodeClass at the launch of a NodeClaim, or undefined if it is unknown. */
+  readonly launchHash?: (claim: NodeClaim) => string | undefined;
   /** Time for which slices must be unchanged before they are learned. Default: 30 seconds. */
   readonly stableMs?: number;
 }
@@ -73,8 +75,9 @@ export class DeviceSources {
 
   constructor(parts: SourceParts) {
     this.#parts = parts;
-    const { memory, onOtherShape, stableMs } = parts;
-    this.#learned = new LearnedDevices({ stableMs, onOtherShape, onLearned: (learned) => memory?.remember(learned) });
+    const { memory, onOtherShape, launchHash, stableMs } = parts;
+    const onLearned = (learned: LearnedTemplate): void => memory?.remember(learned);
+    this.#learned = new LearnedDevices({ stableMs, onOtherShape, launchHash, onLearned });
     this.suspensions = new DeviceSuspensions(parts.clock);
   }
 

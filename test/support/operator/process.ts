@@ -1,5 +1,6 @@
 /** The operator in a separate process with its engine threads, on the clock of its parent. */
 import type { Worker } from 'node:worker_threads';
+import { startAwsProvider } from '#aws/provider';
 import { type Solver, Suspects, WorkerSimulationRunner, WorkerSolver } from '#engine-worker';
 import { realClock } from '#lib/clock';
 import { errorText } from '#observe/logger';
@@ -48,6 +49,7 @@ async function start(): Promise<Operator> {
   const simulations = new WorkerSimulationRunner(limits);
   const timedSolve: Solver = (snapshot, options) => clock.computing(solve(snapshot, options));
   const started = await startOperator({
+    startProvider: startAwsProvider,
     argv,
     env: process.env,
     clock: skewedClock(clock, Number(process.env.CLOCK_SKEW_MS ?? 0)),

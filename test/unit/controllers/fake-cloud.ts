@@ -8,6 +8,7 @@ import {
   OS_LABEL,
   ZONE_LABEL,
 } from '#api/objects';
+import { NODE_CLASS_KIND } from '#aws/node-classes';
 import { type AdjustTypes, type CloudProvider, NodeClaimNotFound, type RegistrationHook } from '#cloud';
 import { type InstanceType, orderByPrice, quantityList, Requirements } from '#engine/model';
 import { cheapestOffering } from '#engine/testing';
@@ -54,7 +55,7 @@ export interface Instance {
 
 export class FakeCloud implements CloudProvider {
   readonly name = 'fake';
-  readonly nodeClassKinds = [{ group: 'karpenter.k8s.aws', kind: 'EC2NodeClass' }];
+  readonly nodeClassKinds = [NODE_CLASS_KIND];
   readonly repairPolicies = [];
   registrationHooks: readonly RegistrationHook[] = [];
   readonly instances = new Map<string, Instance>();

@@ -1,5 +1,6 @@
 /** A cluster of any size for the live page, in which tests create the objects. */
 import {
+  type EC2NodeClass,
   type KubeObject,
   NODE,
   NODE_CLAIM,
@@ -10,6 +11,7 @@ import {
   POD,
   type Pod,
 } from '#api/objects';
+import { NODE_CLASS_KIND } from '#aws/node-classes';
 import type { PodUse } from '#engine/costs';
 import type { Verdict } from '#engine/disruption';
 import type { PodVerdict } from '#engine/explanations';
@@ -18,7 +20,7 @@ import { UseSamples, type WhatIfResponse } from '#live/view';
 import { newHistory, type OperatorHistory } from '#observe/history';
 import { silent } from '#observe/logger';
 import { ClusterState } from '#state';
-import type { NodeClass } from '../../../src/live/pools.ts';
+import type { ObjectSources } from '../../../src/live/pools.ts';
 import type { LiveSources } from '../../../src/live/view.ts';
 import { partial } from '../../support/partial.ts';
 import { handFed } from '../kube/fakes.ts';
@@ -35,13 +37,14 @@ export class LiveCluster {
   readonly cluster: ClusterState;
   readonly history = newHistory();
   readonly sources: LiveSources & {
-    readonly nodeClasses: () => readonly NodeClass[];
+    readonly nodeClasses: ObjectSources['nodeClasses'];
+    readonly selectionsOf: ObjectSources['selectionsOf'];
     readonly history: OperatorHistory;
     readonly whatIf: (change: string) => Promise<WhatIfResponse | undefined>;
   };
   /** Computes the effect of a change. */
   whatIf: (change: string) => Promise<WhatIfResponse | undefined> = async () => undefined;
-  nodeClasses: NodeClass[] = [];
+  nodeClasses: EC2NodeClass[] = [];
   verdicts: Verdict[] = [];
   podVerdicts: unknown[] = [];
   /** If true, requests for verdicts fail. */
@@ -66,6 +69,7 @@ export class LiveCluster {
       clusterName: 'test',
       cluster: this.cluster,
       nodeClasses: () => this.nodeClasses,
+      selectionsOf: NODE_CLASS_KIND.selectionsOf,
       history: this.history,
       whatIf: (change) => this.whatIf(change),
       clock: this.clock,
@@ -225,7 +229,7 @@ export class LiveCluster {
             condition('SecurityGroupsReady', 'False', message),
           ],
         },
-      } as NodeClass,
+      } as unknown as EC2NodeClass,
     ];
   }
 

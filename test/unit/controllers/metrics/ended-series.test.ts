@@ -8,6 +8,7 @@ import {
   type NodeClaim,
   type NodePool,
 } from '#api/objects';
+import { NODE_CLASS_KIND } from '#aws/node-classes';
 import { runControllers } from '#kube/reconcilers';
 import { silent } from '#observe/logger';
 import { createMetrics } from '#observe/setup';
@@ -29,7 +30,7 @@ function setup() {
   const { informers, store } = handFed();
   const metrics = createMetrics();
   const cluster = { stores: openStores(informers) };
-  const cloud = { nodeClassKinds: [{ group: EC2_NODE_CLASS.group, kind: EC2_NODE_CLASS.kind }] };
+  const cloud = { nodeClassKinds: [NODE_CLASS_KIND] };
   const controllers = [endedSeries({ clock, informers, metrics, cluster, cloud } as unknown as Deps)];
   runControllers({ controllers, informers, clock, log: silent, metrics, signal: new AbortController().signal });
   const measure = (pool: string): void => {

@@ -10,6 +10,7 @@ import {
   type Pod,
   WELL_KNOWN_LABELS,
 } from '#api/objects';
+import { NODE_CLASS_KIND } from '#aws/node-classes';
 import { awsMetrics, typesInUse } from '#aws/testing';
 import type { CloudProvider } from '#cloud';
 import { runControllers } from '#kube/reconcilers';
@@ -72,7 +73,7 @@ export function clusterToMeasure(size: Size, view: MetricsView) {
   const metrics = createMetrics({ view });
   const cluster = new ClusterState({ informers, clock, manages: () => true });
   const cloud = {
-    nodeClassKinds: [{ group: 'karpenter.k8s.aws', version: 'v1', kind: 'EC2NodeClass', plural: 'ec2nodeclasses' }],
+    nodeClassKinds: [NODE_CLASS_KIND],
     instanceTypes: async () => [],
   } as unknown as CloudProvider;
   const settings = parseSettings(['--cluster-name=test'], {});

@@ -11,6 +11,7 @@ import {
   type Pod,
   ZONE_LABEL,
 } from '#api/objects';
+import { NODE_CLASS_KIND } from '#aws/node-classes';
 import type { CloudProvider } from '#cloud';
 import { runControllers } from '#kube/reconcilers';
 import { silent } from '#observe/logger';
@@ -37,7 +38,7 @@ function observe(argv: readonly string[] = []) {
   const cluster = new ClusterState({ informers, clock, manages: () => true });
   const requirement = (key: string, value: string) => ({ key, operator: 'In', values: [value] });
   const cloud = {
-    nodeClassKinds: [{ group: 'karpenter.k8s.aws', kind: 'EC2NodeClass' }],
+    nodeClassKinds: [NODE_CLASS_KIND],
     instanceTypes: async () => [
       {
         name: 'm5.large',

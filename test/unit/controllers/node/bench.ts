@@ -18,6 +18,7 @@ import {
   TERMINATION_FINALIZER,
   TERMINATION_TIMESTAMP_ANNOTATION,
 } from '#api/objects';
+import { NODE_CLASS_KIND } from '#aws/node-classes';
 import { type CloudProvider, NodeClaimNotFound } from '#cloud';
 import { ApiError, type Informers, type KubeClient, type Ref } from '#kube/client';
 import { type Controller, type EventNote, runControllers } from '#kube/reconcilers';
@@ -163,7 +164,7 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
   };
   const cloud = {
     name: 'fake',
-    nodeClassKinds: [{ group: 'karpenter.k8s.aws', kind: 'EC2NodeClass' }],
+    nodeClassKinds: [NODE_CLASS_KIND],
     repairPolicies: [{ conditionType: 'Ready', conditionStatus: 'False', tolerationMs: 1_800_000 }],
     get: async (id: string) => {
       calls.push(`get ${id}`);

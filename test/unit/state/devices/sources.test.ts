@@ -41,6 +41,7 @@ beforeEach(() => {
 const newSources = (): DeviceSources =>
   new DeviceSources({
     ...{ clock, memory, nodeClassHash: () => nodeClassHash, onOtherShape: (driver) => otherShapes.push(driver) },
+    launchHash: ({ metadata }) => metadata.annotations?.['karpenter.k8s.aws/ec2nodeclass-hash'],
     cluster: { nodes: () => nodes },
     slices: { list: () => slices },
     cloud: { deviceTemplates: () => table },
