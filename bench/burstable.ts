@@ -51,7 +51,7 @@ export function burstableCluster(seed: number, withDaemonSets: boolean): Burstab
  */
 export const priceAt = (plan: Plan, { typeOf }: BurstableCluster, utilization: number): number =>
   plan.claims.reduce((sum, { cheapest, requests, usdPerHour }) => {
-    const credits = typeOf(cheapest)?.cpuCredits;
+    const credits = typeOf(cheapest)?.cpuBurst;
     const used = (requests.cpu ?? 0) * utilization;
     const surplus = credits === undefined ? 0 : Math.max(0, used - credits.baseline) * (credits.usdPerVcpuHour / 1_000);
     return sum + usdPerHour + surplus;

@@ -22,7 +22,7 @@ export type TypePart =
       readonly capacity: number;
       readonly overhead: number;
       readonly offerings: number;
-      readonly cpuCredits?: InstanceType['cpuCredits'];
+      readonly cpuBurst?: InstanceType['cpuBurst'];
       readonly capacityOverlaid?: boolean;
     }
   | { readonly kind: 'list'; readonly of: readonly number[] };

@@ -1,6 +1,6 @@
 /**
  * Price of a node as AWS bills it: the instance after discounts and commitments, its volumes and its public IPv4 address. Every
- * report uses this price. Decisions add planning figures: the fee, spot risk and expected surplus CPU credits (`purchase.ts`).
+ * report uses this price. Decisions add planning figures: the fee, spot risk and expected surplus CPU (`purchase.ts`).
  */
 
 /** Parts of the price, in USD per hour. */

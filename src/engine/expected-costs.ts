@@ -6,14 +6,14 @@ import { sharedType, sharedTypeList } from './shared-types.ts';
 
 const made = new WeakMap<readonly InstanceType[], readonly InstanceType[]>();
 
-/** Returns the types for decisions: without spot risks and surplus CPU credits if only the prices of instances count. */
+/** Returns the types for decisions: without spot risks and surplus CPU if only the prices of instances count. */
 export const countedTypes = (
   { expectsCosts }: Pick<PackingPolicy, 'expectsCosts'>,
   types: readonly InstanceType[],
 ): readonly InstanceType[] => (expectsCosts ? types : withoutExpectedCosts(types));
 
 /**
- * Returns types without spot risk and surplus CPU credits. Returns the list itself if it has none, otherwise one shared object
+ * Returns types without spot risk and surplus CPU. Returns the list itself if it has none, otherwise one shared object
  * for each list.
  */
 export function withoutExpectedCosts(types: readonly InstanceType[]): readonly InstanceType[] {
@@ -27,17 +27,17 @@ export function withoutExpectedCosts(types: readonly InstanceType[]): readonly I
 /** Returns types with another expected utilization of the requested CPU. */
 export const withCpuUtilization = (types: readonly InstanceType[], utilization: number): readonly InstanceType[] =>
   types.map((type) => {
-    const { cpuCredits, ...plain } = type;
-    if (cpuCredits === undefined) return type;
-    return utilization === 0 ? plain : { ...plain, cpuCredits: { ...cpuCredits, utilization } };
+    const { cpuBurst, ...plain } = type;
+    if (cpuBurst === undefined) return type;
+    return utilization === 0 ? plain : { ...plain, cpuBurst: { ...cpuBurst, utilization } };
   });
 
-const hasExpectedCosts = ({ cpuCredits, offerings }: InstanceType): boolean =>
-  cpuCredits !== undefined || offerings.some(({ spotRiskUsdPerHour }) => spotRiskUsdPerHour !== undefined);
+const hasExpectedCosts = ({ cpuBurst, offerings }: InstanceType): boolean =>
+  cpuBurst !== undefined || offerings.some(({ spotRiskUsdPerHour }) => spotRiskUsdPerHour !== undefined);
 
 function plainType(type: InstanceType): InstanceType {
   if (!hasExpectedCosts(type)) return type;
-  const { cpuCredits: _, ...plain } = type;
+  const { cpuBurst: _, ...plain } = type;
   return sharedType({ ...plain, offerings: type.offerings.map(plainOffering) });
 }
 

@@ -1,6 +1,6 @@
 /** Report of instance types in a file or an endpoint. `--instance-types` of the command line reads this format. */
 import { defined, timeOf, timestamp } from '#lib';
-import type { CpuCredits } from './cpu-credits.ts';
+import type { CpuBurst } from './cpu-burst.ts';
 import type { InstanceType, Offering, Outage, Requirement } from './model.ts';
 import { quantityList, resourcesOf } from './resources.ts';
 import type { VolumeLimits } from './volume-limits.ts';
@@ -33,8 +33,8 @@ export interface ReportedInstanceType {
   readonly name: string;
   readonly requirements: readonly Requirement[];
   readonly capacity: Quantities;
-  /** Present only for burstable types whose surplus CPU credits count. */
-  readonly cpuCredits?: CpuCredits;
+  /** Present only for burstable types whose surplus CPU count. */
+  readonly cpuCredits?: CpuBurst;
   readonly overhead: Readonly<Record<'kubeReserved' | 'systemReserved' | 'evictionThreshold', Quantities>>;
   /** Predicted maximum number of volumes that a node attaches, by CSI driver. */
   readonly volumeLimits?: VolumeLimits;
@@ -70,7 +70,7 @@ const reportedType = (type: InstanceType): ReportedInstanceType => ({
   name: type.name,
   requirements: type.requirements,
   capacity: quantityList(type.capacity),
-  ...defined({ cpuCredits: type.cpuCredits }),
+  ...defined({ cpuCredits: type.cpuBurst }),
   overhead: {
     kubeReserved: quantityList(type.overhead.kubeReserved),
     systemReserved: quantityList(type.overhead.systemReserved),
@@ -91,7 +91,7 @@ export const instanceTypeOf = (entry: InstanceTypeEntry): InstanceType => ({
   name: entry.name,
   requirements: entry.requirements,
   capacity: resourcesOf(entry.capacity),
-  ...(entry.cpuCredits === undefined || entry.cpuCredits.utilization === 0 ? {} : { cpuCredits: entry.cpuCredits }),
+  ...(entry.cpuCredits === undefined || entry.cpuCredits.utilization === 0 ? {} : { cpuBurst: entry.cpuCredits }),
   overhead: {
     kubeReserved: resourcesOf(entry.overhead?.kubeReserved),
     systemReserved: resourcesOf(entry.overhead?.systemReserved),

@@ -1,6 +1,6 @@
 /** Computes the capacity and the cost of an instance type under requirements. */
 import { CAPACITY_TYPE_LABEL, normalizeLabel, ZONE_LABEL } from '#api/objects';
-import { surplusUsdPerHour } from './cpu-credits.ts';
+import { surplusUsdPerHour } from './cpu-burst.ts';
 import type { InstanceType, Offering, Requirement, Resources } from './model.ts';
 import { LOOSE, Requirements } from './requirements.ts';
 import { addResources, amountIn } from './resources.ts';
@@ -113,7 +113,7 @@ export function worstLaunchPrice(type: InstanceType, requirements: Requirements)
 
 /**
  * Sorts types by price under the requirements, cheapest first. Ties are sorted by name.
- * @param requestedCpu requests of the node's pods in millicores, for the surplus CPU credits of burstable types
+ * @param requestedCpu requests of the node's pods in millicores, for the surplus CPU of burstable types
  */
 export function orderByPrice(
   types: readonly InstanceType[],

@@ -27,7 +27,7 @@ import type {
 } from '#api/objects';
 import type { PackingMode, PreferencePolicy } from '#api/values';
 import type { Cause, CauseCandidates, CeilingObject, GangShortage } from './causes/cause.ts';
-import type { CpuCredits } from './cpu-credits.ts';
+import type { CpuBurst } from './cpu-burst.ts';
 import type { DefaultSpread } from './default-spread.ts';
 import type { DeviceTemplates } from './dra/template-types.ts';
 import type { GangGroup } from './gangs/gang-group.ts';
@@ -107,7 +107,7 @@ export interface InstanceType {
   readonly overhead: InstanceTypeOverhead;
   readonly offerings: readonly Offering[];
   /** Present only for burstable types whose surplus credits count. */
-  readonly cpuCredits?: CpuCredits;
+  readonly cpuBurst?: CpuBurst;
   /** True if a NodeOverlay changed the capacity. */
   readonly capacityOverlaid?: boolean;
   /** Predicted maximum number of volumes that a node attaches, by CSI driver. Absent if the prediction is unknown. */
@@ -219,7 +219,7 @@ export interface Snapshot<N extends EngineNode = StateNode> {
   /** Launches that are withheld because earlier launches were unproductive. Absent if there are none. */
   readonly withheld?: readonly WithheldLaunch[];
   /**
-   * Complete Savings Plans and reserved instances in the order of their application by AWS. Their unused part follows from the
+   * Complete commitments in the order in which the provider applies them. Their unused part follows from the
    * nodes. Absent if there are none.
    */
   readonly commitments?: readonly Commitment[];
@@ -355,7 +355,7 @@ export interface PlannedClaim {
   readonly listUsdPerHour?: number;
   /** Spot risk of this offering. Absent if there is none. */
   readonly spotRiskUsdPerHour?: number;
-  /** Expected price of surplus CPU credits for the requests. Absent if there is none. */
+  /** Expected price of surplus CPU for the requests. Absent if there is none. */
   readonly surplusUsdPerHour?: number;
   /** Part of the price that commitments cover. Absent if they cover no part. */
   readonly coveredUsdPerHour?: number;

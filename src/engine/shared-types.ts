@@ -4,7 +4,7 @@
  */
 
 import { ByText, sameItems } from '#lib';
-import type { CpuCredits } from './cpu-credits.ts';
+import type { CpuBurst } from './cpu-burst.ts';
 import type { InstanceType, InstanceTypeOverhead, Offering, Requirement, Resources } from './model.ts';
 
 type Requirements = readonly Requirement[];
@@ -114,7 +114,7 @@ const sameType = (a: InstanceType, b: InstanceType): boolean =>
   a.capacity === b.capacity &&
   a.overhead === b.overhead &&
   a.offerings === b.offerings &&
-  sameOptional(a.cpuCredits, b.cpuCredits, sameCredits) &&
+  sameOptional(a.cpuBurst, b.cpuBurst, sameBurst) &&
   sameOptional(a.volumeLimits, b.volumeLimits, sameAmounts) &&
   a.capacityOverlaid === b.capacityOverlaid;
 
@@ -133,7 +133,7 @@ const sameOffering = (a: Offering, b: Offering | undefined): boolean =>
 const sameOptional = <T>(a: T | undefined, b: T | undefined, isSame: (a: T, b: T) => boolean): boolean =>
   a === b || (a !== undefined && b !== undefined && isSame(a, b));
 
-const sameCredits = (a: CpuCredits, b: CpuCredits): boolean =>
+const sameBurst = (a: CpuBurst, b: CpuBurst): boolean =>
   a.baseline === b.baseline && a.utilization === b.utilization && a.usdPerVcpuHour === b.usdPerVcpuHour;
 
 const sameOverhead = (a: InstanceTypeOverhead, b: InstanceTypeOverhead): boolean =>

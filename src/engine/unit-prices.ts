@@ -1,5 +1,5 @@
 /** Computes the worth of resources at the prices of the available nodes. */
-import { includedCpu, surplusUsdPerHour } from './cpu-credits.ts';
+import { includedCpu, surplusUsdPerHour } from './cpu-burst.ts';
 import type { InstanceType } from './model.ts';
 
 /** USD per hour for a millicore and for a byte of memory. */

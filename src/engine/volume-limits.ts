@@ -12,8 +12,6 @@ export interface AttachedVolume {
   readonly volume: string;
 }
 
-export const EBS_DRIVER = 'ebs.csi.aws.com';
-
 const PREFIX = 'attachable-volumes-csi-';
 
 /** Returns the name under which the volumes of a driver count as a resource of instance types. */

@@ -11,11 +11,12 @@ import {
   SELECTED_NODE_ANNOTATION,
   type StorageClass,
 } from '#api/objects';
-import { own, remembering, sameItems } from '#lib';
+import { driverOfProvisioner, inTreeVolume } from '#api/values';
+import { remembering, sameItems } from '#lib';
 import type { EnginePod } from './input.ts';
 import type { EngineSnapshot, Resources } from './model.ts';
 import { Requirements } from './requirements.ts';
-import { type AttachedVolume, EBS_DRIVER, slotResource, type VolumesByDriver } from './volume-limits.ts';
+import { type AttachedVolume, slotResource, type VolumesByDriver } from './volume-limits.ts';
 
 export interface PodVolumes {
   /**
@@ -28,9 +29,6 @@ export interface PodVolumes {
   readonly attachments: VolumesByDriver;
 }
 
-/** Former in-tree provisioners of Kubernetes, with the driver that replaced each. */
-const IN_TREE: Readonly<Record<string, string>> = { 'kubernetes.io/aws-ebs': EBS_DRIVER };
-
 const ANYWHERE: readonly Requirements[] = [Requirements.EMPTY];
 const NO_VOLUMES: PodVolumes = { alternatives: ANYWHERE, leaveFree: true, attachments: new Map() };
 
@@ -42,13 +40,8 @@ const claimNamesOf = remembering((pod: EnginePod): readonly string[] =>
   (pod.spec.volumes ?? []).flatMap((volume) => claimNameOf(pod, volume) ?? []),
 );
 
-const inlineVolumesOf = ({ spec }: EnginePod): readonly string[] =>
-  (spec.volumes ?? []).flatMap(({ awsElasticBlockStore: disk }) =>
-    disk === undefined ? [] : [handleOf(disk.volumeID)],
-  );
-
-/** Returns the volume id in a volume id of the former in-tree plugin, for example `aws://us-west-2a/vol-1`. */
-const handleOf = (volumeId: string): string => volumeId.slice(volumeId.lastIndexOf('/') + 1);
+const inlineVolumesOf = ({ spec }: EnginePod): readonly Slot[] =>
+  (spec.volumes ?? []).flatMap((volume) => inTreeVolume(volume, volume.name) ?? []);
 
 /** Volumes of a pod that use slots, with the objects that determine them. */
 interface KnownSlots {
@@ -92,7 +85,7 @@ export class Volumes {
 
   /** Returns the texts that distinguish the volumes of pods with the same spec and namespace. */
   static identitiesOf(pod: EnginePod): readonly string[] {
-    return [...Volumes.claimNames(pod), ...inlineVolumesOf(pod)];
+    return [...Volumes.claimNames(pod), ...inlineVolumesOf(pod).map(({ id }) => id)];
   }
 
   /** Returns the reason why a pod's volumes cannot be used, or undefined. */
@@ -163,7 +156,7 @@ export class Volumes {
       const slot = claim && this.#slotOf(claim.spec, id);
       if (slot !== undefined) add(slot);
     }
-    for (const id of inlineVolumesOf(pod)) add({ driver: EBS_DRIVER, id });
+    for (const slot of inlineVolumesOf(pod)) add(slot);
     slotsOf.set(pod, { ids, sources, attachments });
     return attachments;
   }
@@ -229,7 +222,7 @@ export class Volumes {
       return volume && slotOfVolume(volume);
     }
     const provisioner = this.#classes.get(spec.storageClassName ?? '')?.provisioner;
-    return provisioner === undefined ? undefined : { driver: own(IN_TREE, provisioner) ?? provisioner, id };
+    return provisioner === undefined ? undefined : { driver: driverOfProvisioner(provisioner), id };
   }
 }
 
@@ -242,9 +235,9 @@ interface Slot {
 
 /** Two volumes with the same handle use one slot. */
 function slotOfVolume({ metadata, spec }: PersistentVolume): Slot | undefined {
-  const { csi, awsElasticBlockStore: disk } = spec;
+  const { csi } = spec;
   if (csi !== undefined) return { driver: csi.driver, id: csi.volumeHandle ?? metadata.name };
-  return disk === undefined ? undefined : { driver: EBS_DRIVER, id: handleOf(disk.volumeID ?? metadata.name) };
+  return inTreeVolume(spec, metadata.name);
 }
 
 type Expressions = NonNullable<NodeSelectorTerm['matchExpressions']>;

@@ -4,7 +4,7 @@
  */
 import { BALANCED_ZONE_ANNOTATION, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '#api/objects';
 import { remembering } from '#lib';
-import { surplusUsdPerHour } from './cpu-credits.ts';
+import { surplusUsdPerHour } from './cpu-burst.ts';
 import {
   allocatable,
   compareText,
@@ -113,7 +113,7 @@ class ZoneChoice {
     this.#cheapest = cheapest;
   }
 
-  /** Price with spot risk and surplus CPU credits, in USD per hour. */
+  /** Price with spot risk and surplus CPU, in USD per hour. */
   get usd(): number {
     return usdOf(this.#types);
   }
@@ -158,7 +158,7 @@ class ZoneChoice {
 
 const usdOf = ([best]: readonly Launchable[]): number => best?.usd ?? Number.POSITIVE_INFINITY;
 
-/** Cheapest offering of each type by zone, without surplus CPU credits. Undefined if reservations decide about the zone. */
+/** Cheapest offering of each type by zone, without surplus CPU. Undefined if reservations decide about the zone. */
 type Offers = ReadonlyMap<string, readonly Launchable[]> | undefined;
 
 /** Zones of claims. Claims share the offers of their requirements and types. */
@@ -208,7 +208,7 @@ const traitsOf = remembering((types: readonly InstanceType[]) => {
     /** Labels that differ between offerings. */
     keys: new Set(offerings.flatMap(({ requirements }) => requirements.map(({ key }) => key))),
     isOverridden,
-    dependsOnRequests: isOverridden || types.some(({ cpuCredits }) => cpuCredits !== undefined),
+    dependsOnRequests: isOverridden || types.some(({ cpuBurst }) => cpuBurst !== undefined),
   };
 });
 
@@ -236,7 +236,7 @@ function offersFor(claim: PlannedClaim, types: readonly InstanceType[]): Offers 
   return byZone;
 }
 
-/** Adds surplus CPU credits, which depend on the requests of the claim, and returns the zones within the share. */
+/** Adds surplus CPU, which depend on the requests of the claim, and returns the zones within the share. */
 function choicesAmong(claim: PlannedClaim, offers: Offers, share: number): readonly ZoneChoice[] {
   if (offers === undefined) return [];
   const requirements = Requirements.fromRequirements(claim.requirements);

@@ -11,7 +11,7 @@ const MOST = 12 * 120;
 export interface NodePrice {
   /** Price as AWS bills it. */
   readonly usdPerHour: number;
-  /** Planning figure that the price excludes: expected surplus CPU credits. */
+  /** Planning figure that the price excludes: expected surplus CPU. */
   readonly surplusCreditsUsdPerHour: number;
 }
 

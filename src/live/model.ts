@@ -23,7 +23,7 @@ export interface LiveNode {
   readonly usdPerHour?: number;
   /** Part of the price that no pod requests. Absent if the price is unknown. */
   readonly idleUsdPerHour?: number;
-  /** Planning figure that the price excludes: expected surplus CPU credits. Absent if it is 0. */
+  /** Planning figure that the price excludes: expected surplus CPU. Absent if it is 0. */
   readonly surplusCreditsUsdPerHour?: number;
   /** Milliseconds since the epoch. */
   readonly createdMs: number;
@@ -91,7 +91,7 @@ export interface LiveSummary {
   readonly pods: number;
   readonly pendingPods: number;
   readonly usdPerHour: number;
-  /** Planning figure that the cost excludes: expected surplus CPU credits. */
+  /** Planning figure that the cost excludes: expected surplus CPU. */
   readonly surplusCreditsUsdPerHour: number;
   readonly usdPerMonth: number;
   /** Part of the cost that no pod requests, in USD per month. */

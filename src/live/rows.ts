@@ -40,7 +40,7 @@ export function nodeRow(node: StateNode, price: NodePrice | undefined, verdict: 
   };
 }
 
-/** Returns the price without surplus CPU credits of 0, which most nodes have. */
+/** Returns the price without surplus CPU of 0, which most nodes have. */
 function shownPrice(
   price: NodePrice | undefined,
   node: StateNode,

@@ -50,7 +50,7 @@ const UNDECIDED: ReadonlySet<PodVerdict['code']> = new Set(['undecided', 'unknow
 const FAILED = FAILED_SCHEDULING.message('');
 
 export class LiveView {
-  readonly decisions = new LiveDecisions();
+  readonly decisions: LiveDecisions;
   readonly #sources: LiveSources;
   readonly #costs: Costs;
   /** Last message about each pod, by the name of the pod. Messages about failed attempts begin with the reason. */
@@ -63,6 +63,7 @@ export class LiveView {
 
   constructor(sources: LiveSources) {
     this.#sources = sources;
+    this.decisions = new LiveDecisions(sources.cluster);
     this.#costs = new Costs(sources.pricesOf, sources.log);
     const { pods, nodeClaims } = sources.cluster.stores;
     pods.subscribe((event, pod) => {
@@ -304,12 +305,11 @@ const DEADLINE = 'TerminationGracePeriodExpiring';
 /** Message of condition changes. They have separate events. */
 const CONDITION_CHANGE = /^Status condition transitioned/;
 
-/** Kinds of objects with decisions about nodes. Events of pods are shown with the pods. */
+/** Kinds of objects with decisions about nodes, besides NodeClasses. Events of pods are shown with the pods. */
 const KINDS: ReadonlySet<string> = new Set([
   'NodeClaim',
   'Node',
   'NodePool',
-  'EC2NodeClass',
   'NodeOverlay',
   'CapacityBuffer',
   'CapacityQuota',
@@ -317,8 +317,13 @@ const KINDS: ReadonlySet<string> = new Set([
 
 /** Last decisions of the operator, from its events and from created and deleted NodeClaims. */
 export class LiveDecisions {
+  readonly #cluster: Pick<ClusterState, 'manages'>;
   readonly #decisions: LiveDecision[] = [];
   #lastId = 0;
+
+  constructor(cluster: Pick<ClusterState, 'manages'>) {
+    this.#cluster = cluster;
+  }
 
   /** Oldest decision first. */
   list(): readonly LiveDecision[] {
@@ -354,9 +359,14 @@ export class LiveDecisions {
     if (this.#decisions.length > MOST) this.#decisions.shift();
   }
 
+  #isAboutNodes({ apiVersion, kind }: EventNote['object']): boolean {
+    const [group = ''] = apiVersion.split('/');
+    return KINDS.has(kind) || this.#cluster.manages({ group, kind });
+  }
+
   /** Records a published event if it is about a decision. */
   note({ object, type, reason, message }: EventNote, atMs: number): void {
-    if (!KINDS.has(object.kind) || LEFT_OUT.has(reason) || CONDITION_CHANGE.test(message)) return;
+    if (!this.#isAboutNodes(object) || LEFT_OUT.has(reason) || CONDITION_CHANGE.test(message)) return;
     // the NodeClaim has the same event
     if (object.kind === 'Node' && (INTERRUPTIONS.has(reason) || DISRUPTIONS.test(reason) || reason === DEADLINE))
       return;

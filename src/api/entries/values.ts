@@ -2,6 +2,7 @@ export { parseCron } from '../cron.ts';
 export { Semver } from '../dra/semver.ts';
 export { durationOrNever, formatDuration, NEVER, parseDuration, readDurationOrNever } from '../duration.ts';
 export { cpuUtilizationError, DEFAULT_CPU_UTILIZATION } from '../expected-cpu-utilization.ts';
+export { driverOfProvisioner, EBS_DRIVER, inTreeVolume } from '../in-tree-volumes.ts';
 export { labelValueErrors, qualifiedNameErrors, subdomainErrors } from '../names.ts';
 export { DEFAULT_NODE_HOURLY_FEE, nodeHourlyFee, nodeHourlyFeeError } from '../node-hourly-fee.ts';
 export {

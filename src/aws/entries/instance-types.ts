@@ -4,6 +4,7 @@ export { typeRequirements } from '../instancetypes/labels.ts';
 export { typeTerms } from '../instancetypes/type-terms.ts';
 export { baseOfferings } from '../offerings/offerings.ts';
 export type { OutOffering, PoolOfferings } from '../offerings/report.ts';
+export { bookInForce, type DiscountedPrice, offeringPrices } from '../pricing/book-entries.ts';
 export { nodeCharges } from '../pricing/node-charges.ts';
 export type { SpotPoolView } from '../spot-risk/spot-risk.ts';
 export type { Zone } from '../subnets/zones.ts';

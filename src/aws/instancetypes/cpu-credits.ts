@@ -1,6 +1,6 @@
 /** CPU credits of burstable instance types. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
-import type { CpuCredits } from '#engine/costs';
+import type { CpuBurst } from '#engine/costs';
 import { EARNED_CREDITS } from './cpu-credit-table.ts';
 import { architectureOf } from './labels.ts';
 
@@ -18,7 +18,7 @@ const USUAL_FAMILY = 't3';
  * In standard mode there are no surplus charges, but CPU beyond the baseline is missing, so it counts at the same price.
  * @param utilization expected part of the requested CPU that pods use
  */
-export function cpuCreditsOf(info: InstanceTypeInfo, isWindows: boolean, utilization: number): CpuCredits | undefined {
+export function cpuCreditsOf(info: InstanceTypeInfo, isWindows: boolean, utilization: number): CpuBurst | undefined {
   if (info.BurstablePerformanceSupported !== true || utilization === 0) return undefined;
   const [family = '', size = ''] = (info.InstanceType ?? '').split('.');
   const earned = earnedPerHour(family, size) ?? earnedPerHour(USUAL_FAMILY, size);

@@ -304,7 +304,7 @@ export class InstanceTypes {
       overhead,
       volumeLimits,
       offerings: [],
-      ...defined({ cpuCredits: cpuCreditsOf(info, isWindows(family), cpuUtilization) }),
+      ...defined({ cpuBurst: cpuCreditsOf(info, isWindows(family), cpuUtilization) }),
     });
   }
 

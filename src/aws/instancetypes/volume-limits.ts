@@ -4,7 +4,8 @@
  */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '#api/objects';
-import { EBS_DRIVER, sumOf, type Term, type Terms } from '#engine/model';
+import { EBS_DRIVER } from '#api/values';
+import { sumOf, type Term, type Terms } from '#engine/model';
 import type { AmiFamily } from '../amis/families.ts';
 import { defaultCardInterfaces } from '../kubelet/pod-limit.ts';
 

@@ -1,4 +1,5 @@
 /** Offerings of an instance type: zones × capacity types, and reservations. */
+
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import {
   CAPACITY_RESERVATION_ID_LABEL,
@@ -9,10 +10,10 @@ import {
   ZONE_ID_LABEL,
   ZONE_LABEL,
 } from '#api/objects';
-import { type DiscountedPrice, offeringPrices } from '#engine/costs';
 import { type InstanceType, type Offering, type Requirement, sharedRequirements } from '#engine/model';
 import { defined } from '#lib';
 import type { PlacementGroup } from '../placementgroups.ts';
+import { type DiscountedPrice, offeringPrices } from '../pricing/book-entries.ts';
 import type { CapacityReservation } from '../reservations/reservations.ts';
 import type { Zone } from '../subnets/zones.ts';
 import type { OfferingKey, Shortage } from './unavailable.ts';

@@ -5,11 +5,12 @@
 
 import { type FileHandle, open } from 'node:fs/promises';
 import { EMPTY_BOOK, entryName, MOST_BYTES, type PriceBook, readPriceBook } from '#api/price-book';
-import { bookInForce, type Commitment, type DiscountedPrice, isExpired } from '#engine/costs';
+import type { Commitment } from '#engine/costs';
 import { after, type Singleton } from '#kube/reconcilers';
 import { InputError, messageOf, timeOf } from '#lib';
 import type { Timepiece } from '#lib/clock';
 import type { Logger } from '#observe/logger';
+import { bookInForce, type DiscountedPrice, isExpired } from './book-entries.ts';
 
 const POLL_MS = 60_000;
 /** Time between the warning about an entry and its end. */

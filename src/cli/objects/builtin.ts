@@ -154,7 +154,7 @@ function typeOf(info: InstanceTypeInfo, { region, allZones, catalogue, nowMs }: 
     name,
     requirements: typeRequirements(info, { region, family, zones, offeredIn, reservations: [] }),
     ...amountsOf(termsOf(info, view)),
-    ...defined({ cpuCredits: cpuCreditsOf(info, isWindows(family), DEFAULT_CPU_UTILIZATION) }),
+    ...defined({ cpuBurst: cpuCreditsOf(info, isWindows(family), DEFAULT_CPU_UTILIZATION) }),
     offerings: baseOfferings(info, {
       allZones: allZones.map((zone) => zone.name),
       zones,

@@ -2,9 +2,9 @@
 
 import { CAPACITY_TYPE_LABEL, type NodePool } from '#api/objects';
 import { EMPTY_BOOK, readPriceBook } from '#api/price-book';
-import { nodeCharges } from '#aws/instance-types';
+import { bookInForce, type DiscountedPrice, nodeCharges, offeringPrices } from '#aws/instance-types';
 import { familyOf } from '#aws/node-classes';
-import { bookInForce, type Commitment, type DiscountedPrice, NO_CHARGES, offeringPrices } from '#engine/costs';
+import { type Commitment, NO_CHARGES } from '#engine/costs';
 import { type InstanceType, type Offering, requirementsOf } from '#engine/model';
 import type { Catalogue } from '#planner';
 import { InputError } from './errors.ts';

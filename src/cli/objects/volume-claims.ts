@@ -9,7 +9,7 @@ import {
   type StorageClass,
   type Workload,
 } from '#api/objects';
-import { EBS_DRIVER } from '#engine/model';
+import { EBS_DRIVER } from '#api/values';
 import type { Manifest } from './read.ts';
 
 interface Created {

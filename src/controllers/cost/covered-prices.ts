@@ -1,4 +1,4 @@
-/** Parts of the prices of nodes that Savings Plans and reserved instances cover, for the live page. */
+/** Parts of the prices of nodes that commitments cover, for the live page. */
 import type { NodeClaim } from '#api/objects';
 import { nodePrices } from '#engine/costs';
 import { monotonicMs, type Timepiece } from '#lib/clock';

@@ -34,7 +34,7 @@ type Burstable = ReadonlyMap<string, InstanceType>;
 interface ClaimPrice {
   /** Price as AWS bills it, without commitments. */
   readonly usdPerHour: number;
-  /** Planning figure that the price excludes: expected surplus CPU credits. */
+  /** Planning figure that the price excludes: expected surplus CPU. */
   readonly surplusCreditsUsdPerHour: number;
 }
 
@@ -144,7 +144,7 @@ export class CostTracker {
     // an offering that is no longer available keeps its last price
     const prices = new Map([...wanted].map((key) => [key, fresh.get(key) ?? known?.prices.get(key)]));
     const burstable = new Map(
-      used.flatMap((type) => (type.cpuCredits === undefined ? [] : [[type.name, type] as const])),
+      used.flatMap((type) => (type.cpuBurst === undefined ? [] : [[type.name, type] as const])),
     );
     this.#known.set(name, { prices, burstable, readMs: monotonicMs(this.#deps.clock) });
     return { prices, burstable };

@@ -7,7 +7,7 @@ export interface CeilingObject {
 }
 
 export interface CauseObject {
-  readonly kind: 'NodePool' | 'EC2NodeClass' | 'Pod' | CeilingObject['kind'];
+  readonly kind: 'NodePool' | 'Pod' | CeilingObject['kind'];
   readonly name: string;
 }
 

@@ -18,10 +18,10 @@ export interface NodePrice {
   readonly usdPerHour: number;
   /** AWS list price, if it differs. */
   readonly listUsdPerHour?: number | undefined;
-  /** Expected price of the surplus CPU credits of its pods. */
+  /** Expected price of the surplus CPU of its pods. */
   readonly surplusUsdPerHour?: number | undefined;
   readonly extras?: NodeExtras | undefined;
-  /** Part of this price that a Savings Plan or a reserved instance covers. At most the price of the instance. */
+  /** Part of this price that a commitment covers. At most the price of the instance. */
   readonly coveredUsdPerHour?: number | undefined;
 }
 

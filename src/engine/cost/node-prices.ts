@@ -43,7 +43,7 @@ export function nodePrices(
   );
 }
 
-/** Returns the expected price of surplus CPU credits by provider id. Nodes without surplus credits are absent. */
+/** Returns the expected price of surplus CPU by provider id. Nodes without surplus credits are absent. */
 function surplusPrices(nodes: readonly StateNode[], pools: readonly PoolInput[]): ReadonlyMap<string, number> {
   const finder = typeFinder(pools);
   return new Map(

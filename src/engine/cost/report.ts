@@ -19,7 +19,7 @@ export interface CostSums {
   readonly daemonSetsUsdPerHour: number;
   /** Part of the actual cost that no pod requests. */
   readonly idleUsdPerHour: number;
-  /** Planning figure that the amounts above exclude: expected surplus CPU credits. */
+  /** Planning figure that the amounts above exclude: expected surplus CPU. */
   readonly surplusCreditsUsdPerHour: number;
 }
 
@@ -38,7 +38,7 @@ export interface NodeCost {
   readonly pods: number;
   readonly usdPerHour: number;
   readonly idleUsdPerHour: number;
-  /** Planning figure that the cost excludes: expected surplus CPU credits. */
+  /** Planning figure that the cost excludes: expected surplus CPU. */
   readonly surplusCreditsUsdPerHour: number;
 }
 

@@ -27,8 +27,7 @@ export {
   HOURS_PER_MONTH,
   type NodeCost,
 } from '../cost/report.ts';
-export { type CpuCredits, surplusUsdPerHour } from '../cpu-credits.ts';
+export { type CpuBurst, surplusUsdPerHour } from '../cpu-burst.ts';
 export { countedTypes, withCpuUtilization } from '../expected-costs.ts';
 export { chargesUsdPerHour, NO_CHARGES, type NodeCharges, type NodeExtras } from '../node-extras.ts';
-export { bookInForce, type DiscountedPrice, isExpired, offeringPrices } from '../price-book/book-entries.ts';
-export type { Commitment } from '../price-book/commitment.ts';
+export { type Commitment, type CommitmentRate, unitsOfType } from '../price-book/commitment.ts';

@@ -114,7 +114,7 @@ export { withinSpotPrice } from '../spot-price.ts';
 export { hasOtherSuccessor, type ResourceTemplate, resourceTemplateOf, withSuccessor } from '../successors.ts';
 export { formatTaint, sameTaint, tolerates, untolerated } from '../taints.ts';
 export { ValueSet } from '../value-set.ts';
-export { type AttachedVolume, EBS_DRIVER, type VolumeLimits } from '../volume-limits.ts';
+export type { AttachedVolume, VolumeLimits } from '../volume-limits.ts';
 export { limitsOn, VolumeSlots } from '../volume-slots.ts';
 export { Volumes } from '../volumes.ts';
 export { jobOf, workloadOf, workloadsOf } from '../workloads.ts';

@@ -25,6 +25,7 @@ export type { ReportedInstanceType } from '../instance-type-report.ts';
 export { cheapestOffering } from '../instance-types.ts';
 export { placementRequests } from '../placement-requests.ts';
 export { STUCK_MS } from '../pods.ts';
+export { drawOf } from '../price-book/commitment.ts';
 export { nodeUsdPerHour } from '../purchase.ts';
 export { sortPods } from '../solver/queue.ts';
 export { placeOf } from '../topology/base.ts';

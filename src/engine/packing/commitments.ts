@@ -1,5 +1,5 @@
 /**
- * Lets the nodes of a plan use the unused part of Savings Plans and reserved instances. A covered node adds no cost, so it is
+ * Lets the nodes of a plan use the unused part of commitments. A covered node adds no cost, so it is
  * on-demand, with a covered type, even if spot is cheaper than on-demand.
  *
  * Compares three plans by the amount that they add to the bill: the original plan; the same nodes, with covers where they save

@@ -10,7 +10,7 @@ export interface Offer {
   readonly row: number;
   /** Capacity for pods. Of a burstable row, one offer has only the CPU that its price includes. */
   readonly capacity: Amounts;
-  /** Price of the instance without surplus CPU credits. */
+  /** Price of the instance without surplus CPU. */
   readonly instanceUsd: number;
   /** Price of this node. A lower bound until the node is filled. */
   price: number;

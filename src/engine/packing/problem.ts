@@ -18,7 +18,7 @@ export interface Problem {
   readonly kinds: readonly PodKind[];
   /** Capacity of each row for pods. Undefined if the row has no room for pods. */
   readonly capacities: readonly (Amounts | undefined)[];
-  /** Prices of surplus CPU credits by row, which depend on the CPU requests of the pods on a node. */
+  /** Prices of surplus CPU by row, which depend on the CPU requests of the pods on a node. */
   readonly surplus: readonly (SurplusPrice | undefined)[];
   /** Position of CPU in amounts. */
   readonly cpuAt: number;
@@ -29,7 +29,7 @@ export interface Problem {
 /** Nodes with the same filling. */
 export interface Bin {
   readonly row: number;
-  /** Price of each of the nodes, including surplus CPU credits, in USD per hour. */
+  /** Price of each of the nodes, including surplus CPU, in USD per hour. */
   readonly price: number;
   /** Pods on each of the nodes, per kind. */
   readonly counts: Int32Array;
@@ -57,7 +57,7 @@ function covers(one: Amounts, other: Amounts, dimensions: readonly number[]): bo
   return true;
 }
 
-/** Returns true if the surplus CPU credits of one row never cost more than those of another row. */
+/** Returns true if the surplus CPU of one row never cost more than those of another row. */
 const hasNoDearerCpu = (one: SurplusPrice | undefined, other: SurplusPrice | undefined): boolean =>
   one === undefined ||
   (other !== undefined && one.includedCpu >= other.includedCpu && one.usdPerCpu <= other.usdPerCpu);

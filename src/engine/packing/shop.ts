@@ -111,7 +111,7 @@ export class Shop {
     );
   }
 
-  /** Returns the capacity of a row, and the capacity without surplus CPU credits if both are possible. */
+  /** Returns the capacity of a row, and the capacity without surplus CPU if both are possible. */
   #capacitiesOf(row: number): readonly Amounts[] {
     const { capacities, surplus, cpuAt } = this.#problem;
     const whole = capacities[row] as Amounts;

@@ -49,7 +49,7 @@ interface PriceRequest {
   readonly prices?: Float64Array | undefined;
 }
 
-/** Returns the price of a node of each row without surplus CPU credits. Infinite if the shape does not allow the row. */
+/** Returns the price of a node of each row without surplus CPU. Infinite if the shape does not allow the row. */
 export function pricesOf({ catalogue, rows, extrasUsdPerHour }: CompiledPool, request: PriceRequest): Float64Array {
   const { possible, offerings } = request.shape;
   const prices = request.prices ?? offerings.prices;

@@ -1,6 +1,6 @@
 /**
- * Commitments: Savings Plans and reserved instances, which are paid even if they are not used. While a commitment has unused
- * capacity, an on-demand instance that it covers adds no cost.
+ * Commitments, which are paid even if they are not used. While a commitment has unused capacity, an on-demand instance that it
+ * covers adds no cost.
  */
 
 import { instanceFamilyOf } from '#api/price-book';
@@ -27,7 +27,7 @@ export interface Commitment {
     | 'regional-reserved-instances'
     | 'ec2-instance-savings-plan'
     | 'compute-savings-plan';
-  /** USD per hour for a Savings Plan, units of size for size-flexible reserved instances, otherwise number of instances. */
+  /** USD per hour for a plan, units of size for size-flexible reserved instances, otherwise number of instances. */
   readonly amount: number;
   /** Only for zonal reserved instances. */
   readonly zone?: string;

@@ -45,8 +45,8 @@ interface Match {
 }
 
 /**
- * Covers groups of instances. Applies zonal reserved instances first, then regional ones from small to large sizes, then EC2
- * Instance Savings Plans, then Compute Savings Plans. Within plans, the usage that saves the largest part of its price comes
+ * Covers groups of instances. Applies zonal reserved instances first, then regional ones from small to large sizes, then
+ * plans for a family, then plans for all types. Within plans, the usage that saves the largest part of its price comes
  * first. Ties are sorted by rate, lowest first.
  */
 export function coverGroups(groups: readonly UsageGroup[], commitments: readonly Commitment[]): GroupCoverage {

@@ -20,7 +20,7 @@ import type { Template } from './template.ts';
 interface CheapestType {
   /** Position of the type, or -1 if no type is available. */
   readonly type: number;
-  /** Price of the instance, with its spot risk and the surplus CPU credits for the requests. */
+  /** Price of the instance, with its spot risk and the surplus CPU for the requests. */
   readonly usdPerHour: number;
 }
 

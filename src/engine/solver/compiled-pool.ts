@@ -26,6 +26,6 @@ export interface CompiledPool {
   readonly rows: BitSet;
   readonly groups: readonly DaemonGroup[];
   readonly choices: Choices;
-  /** Prices of surplus CPU credits, which depend on the requests. */
+  /** Prices of surplus CPU, which depend on the requests. */
   readonly surplusPrices: SurplusPrices;
 }

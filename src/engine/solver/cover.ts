@@ -73,7 +73,7 @@ export function bestCover(claim: Claim, ledger: Ledger): BestCover | undefined {
   for (const type of state.template.catalogue.typesOf(state.rows)) {
     const best = cheapestOf(type, usages[type] ?? NONE, ledger);
     if (best === undefined) continue;
-    // commitments do not cover surplus CPU credits
+    // commitments do not cover surplus CPU
     const surplus = state.template.surplusPrices.usdPerHour(type, state.amounts);
     found.push({ ...best, usdPerHour: best.usdPerHour + surplus });
   }

@@ -98,7 +98,7 @@ function launchShape({ state, held, cover }: Claim): Shape {
   );
 }
 
-/** Returns all types, cheapest first, including the price of surplus CPU credits for the requests of the claim. */
+/** Returns all types, cheapest first, including the price of surplus CPU for the requests of the claim. */
 function byPrice(
   { template: { surplusPrices }, amounts, surplusCpu }: ClaimState,
   { offerings }: Shape,

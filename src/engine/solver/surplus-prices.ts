@@ -1,5 +1,5 @@
-/** Prices of the surplus CPU credits of a NodePool's burstable types, for the requests of pods and daemons. */
-import { includedCpu, usdPerSurplusCpu } from '../cpu-credits.ts';
+/** Prices of the surplus CPU of a NodePool's burstable types, for the requests of pods and daemons. */
+import { includedCpu, usdPerSurplusCpu } from '../cpu-burst.ts';
 import type { CompiledTypes } from './compiled-types.ts';
 import type { DaemonGroup } from './daemons.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
@@ -23,7 +23,7 @@ export class SurplusPrices {
     for (const { rows, amounts } of groups) {
       for (const position of catalogue.typesOf(rows)) {
         const type = catalogue.types[position];
-        if (type?.cpuCredits === undefined) continue;
+        if (type?.cpuBurst === undefined) continue;
         const included = includedCpu(type) - (amounts[this.cpuAt] ?? 0);
         this.#byType.set(position, { includedCpu: included, usdPerCpu: usdPerSurplusCpu(type) });
       }

@@ -6,7 +6,7 @@ export interface PoolCost {
   readonly list: number;
   readonly idle: number;
   readonly daemonSets: number;
-  /** Part of the effective cost for surplus CPU credits. */
+  /** Part of the effective cost for surplus CPU. */
   readonly surplusCredits: number;
 }
 

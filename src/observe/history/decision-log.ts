@@ -26,7 +26,7 @@ export interface Bought extends Entry {
   readonly examples: readonly string[];
   /** Planned price of the cheapest instance type. */
   readonly usdPerHour: number;
-  /** Expected price of the surplus CPU credits for the requests of its pods, in addition. Absent if it is 0. */
+  /** Expected price of the surplus CPU for the requests of its pods, in addition. Absent if it is 0. */
   readonly surplusCreditsUsdPerHour?: number;
   /** Launched instance type; absent before the launch. */
   readonly instanceType?: string;

@@ -1,6 +1,6 @@
 /** Cost of the instances of a replay, by the second from the running state until shutdown. */
 import { NODEPOOL_LABEL } from '#api/objects';
-import { type CpuCredits, surplusUsdPerHour } from '#engine/costs';
+import { type CpuBurst, surplusUsdPerHour } from '#engine/costs';
 import type { LocalInstance } from '#local/aws';
 
 const HOUR_MS = 3_600_000;
@@ -15,7 +15,7 @@ export interface Rate {
 interface Account {
   readonly instance: LocalInstance;
   /** Undefined if this instance type is not burstable. */
-  readonly cpuCredits: CpuCredits | undefined;
+  readonly cpuCredits: CpuBurst | undefined;
   rate: Rate;
   sinceMs: number;
 }
@@ -24,7 +24,7 @@ interface Account {
 export type RateOf = (instance: LocalInstance, atMs: number) => Rate;
 
 /** Returns the CPU credits of an instance, or undefined if its type is not burstable. */
-export type CreditsOf = (instance: LocalInstance) => CpuCredits | undefined;
+export type CreditsOf = (instance: LocalInstance) => CpuBurst | undefined;
 
 export class SpendingMeter {
   readonly #rateOf: RateOf;
@@ -110,7 +110,7 @@ export class SpendingMeter {
 
   /** Returns the price of the surplus CPU credits of an instance, in USD per hour. */
   #surplusOf({ instance, cpuCredits }: Account): number {
-    return surplusUsdPerHour({ cpuCredits }, this.#requestedCpu.get(instance.privateDnsName) ?? 0);
+    return surplusUsdPerHour({ cpuBurst: cpuCredits }, this.#requestedCpu.get(instance.privateDnsName) ?? 0);
   }
 
   /**

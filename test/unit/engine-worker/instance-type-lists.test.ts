@@ -55,9 +55,9 @@ describe('a list of instance types in a worker', () => {
 
   it('keeps the CPU credits of burstable types', async () => {
     const { shown, held } = pair();
-    const cpuCredits = { baseline: 400, utilization: 0.7, usdPerVcpuHour: 0.05 };
-    const id = await shown.send([sharedType({ ...(all[0] as InstanceType), cpuCredits })]);
-    expect(held.list(id)?.[0]?.cpuCredits).toEqual(cpuCredits);
+    const cpuBurst = { baseline: 400, utilization: 0.7, usdPerVcpuHour: 0.05 };
+    const id = await shown.send([sharedType({ ...(all[0] as InstanceType), cpuBurst })]);
+    expect(held.list(id)?.[0]?.cpuBurst).toEqual(cpuBurst);
   });
 
   it('shares equal parts', async () => {

@@ -1,11 +1,12 @@
 /** Terms of the built-in catalogue, and the amounts that solves use. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { EBS_DRIVER } from '#api/values';
 import { builtInTerms, builtInTypes, type Manifest, worldOf } from '#cli/testing';
 import { explainInstanceType } from '../../../src/engine/instance-type-explanation.ts';
 import { allocatable } from '../../../src/engine/instance-types.ts';
 import { amountOf, quantityOf } from '../../../src/engine/resources.ts';
-import { EBS_DRIVER, slotResource } from '../../../src/engine/volume-limits.ts';
+import { slotResource } from '../../../src/engine/volume-limits.ts';
 import { present } from '../../support/present.ts';
 
 const NOW_MS = Date.parse('2026-06-03T10:30:00Z');

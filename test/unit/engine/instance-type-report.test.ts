@@ -32,7 +32,7 @@ const small: InstanceType = {
 const large = {
   ...small,
   name: 'm.large',
-  cpuCredits: { baseline: 600, utilization: 0.7, usdPerVcpuHour: 0.05 },
+  cpuBurst: { baseline: 600, utilization: 0.7, usdPerVcpuHour: 0.05 },
 };
 
 describe('a report of instance types', () => {

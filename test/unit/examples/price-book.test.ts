@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
 import { readPriceBook } from '#api/price-book';
-import { bookInForce } from '#engine/costs';
+import { bookInForce } from '#aws/instance-types';
 
 const ROOT = new URL('../../../', import.meta.url);
 const text = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8');

@@ -4,9 +4,10 @@ import { LiveDecisions } from '../../../src/live/view.ts';
 
 const object = (kind: string): KubeObject => ({ apiVersion: 'v1', kind, metadata: { name: 'x' } });
 const MINUTE = 60_000;
+const CLUSTER = { manages: ({ kind }: { readonly kind: string }) => kind === 'MachineClass' };
 
 function topics(kind: string, type: 'Normal' | 'Warning', reason: string, message = 'text'): readonly string[] {
-  const log = new LiveDecisions();
+  const log = new LiveDecisions(CLUSTER);
   log.note({ object: object(kind), type, reason, message }, 0);
   return log.list().map(({ topic }) => topic);
 }
@@ -18,6 +19,7 @@ describe('the log of decisions', () => {
     ['NodeClaim', 'Normal', 'Expired', ['disruption']],
     ['NodeClaim', 'Warning', 'InsufficientCapacityError', ['problem']],
     ['NodePool', 'Normal', 'OfferingsAvailable', ['other']],
+    ['MachineClass', 'Warning', 'FailedResolution', ['problem']],
     // The event for the NodeClaim contains the same.
     ['Node', 'Warning', 'SpotInterrupted', []],
     ['Node', 'Normal', 'DisruptionTerminating', []],
@@ -35,7 +37,7 @@ describe('the log of decisions', () => {
   });
 
   it('counts repetitions within an hour, and moves the entry to the end', () => {
-    const log = new LiveDecisions();
+    const log = new LiveDecisions(CLUSTER);
     const say = (text: string, atMs: number): void => log.add({ atMs, topic: 'problem', object: 'NodePool/x', text });
     say('a', 0);
     say('b', 1);
@@ -51,7 +53,7 @@ describe('the log of decisions', () => {
   });
 
   it('counts repetitions of a problem with another id, and keeps the last text', () => {
-    const log = new LiveDecisions();
+    const log = new LiveDecisions(CLUSTER);
     const fail = (id: string): void =>
       log.add({ atMs: 0, topic: 'problem', object: 'EC2NodeClass/x', text: `denied, RequestId: ${id}` });
     fail('0a1b2c3d-0000-4000-8000-0123456789ab');
@@ -64,7 +66,7 @@ describe('the log of decisions', () => {
   });
 
   it('keeps the last five hundred entries', () => {
-    const log = new LiveDecisions();
+    const log = new LiveDecisions(CLUSTER);
     for (let index = 0; index < 700; index += 1)
       log.add({ atMs: index, topic: 'other', object: 'NodePool/x', text: `${index}` });
     expect(log.list()).toHaveLength(500);

@@ -62,7 +62,11 @@ export class LiveCluster {
   #version = 0;
 
   constructor() {
-    this.cluster = new ClusterState({ informers: this.stores.informers, clock: this.clock, manages: () => true });
+    this.cluster = new ClusterState({
+      informers: this.stores.informers,
+      clock: this.clock,
+      manages: ({ kind }) => kind === NODE_CLASS_KIND.kind,
+    });
     for (const kind of [NODE, NODE_CLAIM, NODE_POOL, POD]) this.stores.store<KubeObject>(kind).replace([]);
     for (const name of POOLS) this.stores.store(NODE_POOL).put(this.versioned(poolNamed(name)));
     this.sources = {

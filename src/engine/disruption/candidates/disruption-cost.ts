@@ -4,7 +4,7 @@ import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '#api/objects';
 import { readDurationOrNever } from '#api/values';
 import { own, remembering, timeOf } from '#lib';
 import { billedUsdPerHour } from '../../billed-price.ts';
-import { surplusUsdPerHour } from '../../cpu-credits.ts';
+import { surplusUsdPerHour } from '../../cpu-burst.ts';
 import type { EngineClaim, EnginePod } from '../../input.ts';
 import { requirementsOf } from '../../instance-types.ts';
 import type { EngineNode, InstanceType, Offering, StateNode } from '../../model.ts';
@@ -72,15 +72,15 @@ export const nodePrice = remembering(
   },
 );
 
-/** Returns the expected price of the surplus CPU credits of a node, in USD per hour. */
+/** Returns the expected price of the surplus CPU of a node, in USD per hour. */
 export function nodeSurplus(pods: readonly EnginePod[], type: InstanceType): number {
-  if (type.cpuCredits === undefined) return 0;
+  if (type.cpuBurst === undefined) return 0;
   const requested = pods.reduce((sum, pod) => sum + (isTerminal(pod) ? 0 : cpuRequestOf(pod)), 0);
   return surplusUsdPerHour(type, requested);
 }
 
 /**
- * Returns the expected price of the surplus CPU credits of a node for reports, in USD per hour. Until the node is
+ * Returns the expected price of the surplus CPU of a node for reports, in USD per hour. Until the node is
  * initialized, the requests for which it was launched count, because its pods are not bound yet.
  */
 export const reportedSurplus = (

@@ -1,6 +1,6 @@
 /** Narrows a replacement to the instance types that justify the move. */
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '#api/objects';
-import { surplusUsdPerHour } from '../../cpu-credits.ts';
+import { surplusUsdPerHour } from '../../cpu-burst.ts';
 import {
   compareText,
   minValuesText,
@@ -152,7 +152,7 @@ export class Replacement {
     return this.#prices.worst(type) + this.#surplus(type) + (this.#planned.extrasUsdPerHour ?? 0);
   }
 
-  /** Returns the price of the surplus CPU credits for the requests, in USD per hour. */
+  /** Returns the price of the surplus CPU for the requests, in USD per hour. */
   #surplus(type: InstanceType): number {
     return surplusUsdPerHour(type, amountIn(this.#planned.requests, 'cpu'));
   }

@@ -69,8 +69,8 @@ describe('the priority of a type in a request', () => {
   });
 
   it('includes the surplus CPU credits for the requests, which change the order', () => {
-    const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 1 };
-    const types = [{ ...typed('burstable', 1), cpuCredits }, typed('steady', 1.2)];
+    const cpuBurst = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 1 };
+    const types = [{ ...typed('burstable', 1), cpuBurst }, typed('steady', 1.2)];
     const any = Requirements.fromRequirements([]);
     const launch = (cpu: number) => ({ requirements: any, requests: { cpu } });
     const named = (cpu: number) => namesOf(filterForLaunch(types, launch(cpu)).types);

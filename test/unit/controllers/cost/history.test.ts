@@ -87,8 +87,8 @@ describe('the cost of nodes', () => {
   });
 
   it('includes the surplus CPU credits of burstable nodes, and reports them separately', async () => {
-    const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
-    world.cloud.types = world.cloud.types.map((type) => ({ ...type, cpuCredits }));
+    const cpuBurst = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
+    world.cloud.types = world.cloud.types.map((type) => ({ ...type, cpuBurst }));
     const history = start();
     await house();
     await world.pass(MINUTE);

@@ -59,12 +59,12 @@ describe('the cost of a NodePool', () => {
   });
 
   describe('of a burstable type', () => {
-    const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
+    const cpuBurst = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
     const plain = claim('cheap');
     const launched = { ...plain, spec: { ...plain.spec, resources: { requests: { cpu: '1800m' } } } };
     const burstable = (...args: readonly string[]) => {
       const parts = tracking(...args);
-      parts.cloud.types = parts.cloud.types.map((type) => ({ ...type, cpuCredits }));
+      parts.cloud.types = parts.cloud.types.map((type) => ({ ...type, cpuBurst }));
       return parts;
     };
 

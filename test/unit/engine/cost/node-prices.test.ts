@@ -49,8 +49,8 @@ describe('the price of a node', () => {
   });
 
   it('includes surplus CPU credits for pods that have not finished', () => {
-    const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
-    const burstable = { ...POOL, instanceTypes: POOL.instanceTypes.map((type) => ({ ...type, cpuCredits })) };
+    const cpuBurst = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
+    const burstable = { ...POOL, instanceTypes: POOL.instanceTypes.map((type) => ({ ...type, cpuBurst })) };
     const done = { ...pod('done', { cpu: '9' }), status: { phase: 'Succeeded' as const } };
     const busy = node('busy', {}, { pods: [pod('a', { cpu: '800m' }), pod('b', { cpu: '1' }), done] });
     const prices = nodePrices([busy, node('idle')], [burstable]);
@@ -59,8 +59,8 @@ describe('the price of a node', () => {
   });
 
   it('includes surplus CPU credits for the requests of its NodeClaim until the node is initialized', () => {
-    const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
-    const burstable = { ...POOL, instanceTypes: POOL.instanceTypes.map((type) => ({ ...type, cpuCredits })) };
+    const cpuBurst = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
+    const burstable = { ...POOL, instanceTypes: POOL.instanceTypes.map((type) => ({ ...type, cpuBurst })) };
     const claim = present(node('n').nodeClaim);
     const nodeClaim = { ...claim, spec: { ...claim.spec, resources: { requests: { cpu: '1800m' } } } };
     const launching = { initialized: false, nodeClaim };

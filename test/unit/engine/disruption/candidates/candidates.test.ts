@@ -37,8 +37,8 @@ const webBudget = budget('web', { selector: { matchLabels: { app: 'web' } } }, 0
 
 describe('the cost of a candidate', () => {
   it('includes the surplus CPU credits of its pods', () => {
-    const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
-    const burstable = { nodePool: pool(), instanceTypes: types.map((type) => ({ ...type, cpuCredits })) };
+    const cpuBurst = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
+    const burstable = { nodePool: pool(), instanceTypes: types.map((type) => ({ ...type, cpuBurst })) };
     const pods = [pod('a', { spec: { containers: [{ name: 'a', resources: { requests: { cpu: '1800m' } } }] } })];
     const pools = new Map([['default', burstable]]);
     const plain = candidate(stateNode('a', { pods })).usdPerHour;

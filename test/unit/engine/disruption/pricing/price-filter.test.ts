@@ -65,11 +65,8 @@ describe('cheaperThan', () => {
   });
 
   it('includes the surplus CPU credits for the requests', () => {
-    const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 1 };
-    const types = [
-      { ...sold('burstable', ['a', 'on-demand', 1]), cpuCredits },
-      sold('steady', ['a', 'on-demand', 1.3]),
-    ];
+    const cpuBurst = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 1 };
+    const types = [{ ...sold('burstable', ['a', 'on-demand', 1]), cpuBurst }, sold('steady', ['a', 'on-demand', 1.3])];
     const replacement = (cpu: number) => Replacement.of({ ...planned(types), requests: { cpu } }, types);
     expect(names(replacement(800).cheaperThan(1.4))).toEqual(['burstable', 'steady']);
     expect(names(replacement(1_600).cheaperThan(1.5))).toEqual(['steady', 'burstable']);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readPriceBook } from '#api/price-book';
-import { bookInForce } from '../../../../src/engine/price-book/book-entries.ts';
-import { drawOf } from '../../../../src/engine/price-book/commitment.ts';
+import { drawOf } from '#engine/testing';
+import { bookInForce } from '../../../../src/aws/pricing/book-entries.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
 const context = { region: 'eu-central-1', nowMs: NOW };

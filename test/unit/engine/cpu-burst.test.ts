@@ -1,6 +1,6 @@
 /** Surplus CPU credits in the price of burstable types. */
 import { describe, expect, it } from '@jest/globals';
-import { type CpuCredits, includedCpu, surplusUsdPerHour } from '../../../src/engine/cpu-credits.ts';
+import { type CpuBurst, includedCpu, surplusUsdPerHour } from '../../../src/engine/cpu-burst.ts';
 import { withCpuUtilization, withoutExpectedCosts } from '../../../src/engine/expected-costs.ts';
 import { orderByPrice } from '../../../src/engine/instance-types.ts';
 import type { InstanceType, Plan } from '../../../src/engine/model.ts';
@@ -11,8 +11,8 @@ import { pricedRooms, unitPricesOf } from '../../../src/engine/unit-prices.ts';
 import { daemon, instanceType, nodePool, oneOf, planOf, replicas } from './build.ts';
 
 /** Baseline of 400m, so 800m of requests are included at a utilization of 0.5, and each further vCPU costs 0.02. */
-const CREDITS: CpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
-const BURSTABLE: InstanceType = { ...instanceType('burstable', { cpu: 2, gib: 4, usd: 0.03 }), cpuCredits: CREDITS };
+const CREDITS: CpuBurst = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
+const BURSTABLE: InstanceType = { ...instanceType('burstable', { cpu: 2, gib: 4, usd: 0.03 }), cpuBurst: CREDITS };
 const STEADY = instanceType('steady', { cpu: 2, gib: 4, usd: 0.045 });
 
 const onDemand = [nodePool('default', { requirements: [oneOf('karpenter.sh/capacity-type', 'on-demand')] })];
@@ -86,7 +86,7 @@ describe('packing', () => {
     planOf({ pools: onDemand, types, pendingPods: replicas(count, 'web', { cpu, memory: '1Gi' }) });
 
   it('fills burstable nodes only up to their included CPU if further CPU costs more there', () => {
-    const dearCredits = { ...BURSTABLE, cpuCredits: { ...CREDITS, usdPerVcpuHour: 0.2 } };
+    const dearCredits = { ...BURSTABLE, cpuBurst: { ...CREDITS, usdPerVcpuHour: 0.2 } };
     const plan = packed('400m', 6, [dearCredits, { ...STEADY, offerings: instanceType('s', { usd: 0.2 }).offerings }]);
     expect(plan.claims.map(({ cheapest, pods }) => [cheapest, pods.length])).toEqual([
       ['burstable', 2],
@@ -148,12 +148,12 @@ describe('a list of instance types', () => {
     const [type, steady] = withCpuUtilization([BURSTABLE, STEADY], 1);
     expect(type && includedCpu(type)).toBe(400);
     expect(steady).toBe(STEADY);
-    expect(withCpuUtilization([BURSTABLE], 0)[0]).not.toHaveProperty('cpuCredits');
+    expect(withCpuUtilization([BURSTABLE], 0)[0]).not.toHaveProperty('cpuBurst');
   });
 
   it('shares types with another only if their credits are equal', () => {
     const shared = sharedType(BURSTABLE);
-    expect(sharedType({ ...BURSTABLE, cpuCredits: { ...CREDITS } })).toBe(shared);
-    expect(sharedType({ ...BURSTABLE, cpuCredits: { ...CREDITS, utilization: 0.6 } })).not.toBe(shared);
+    expect(sharedType({ ...BURSTABLE, cpuBurst: { ...CREDITS } })).toBe(shared);
+    expect(sharedType({ ...BURSTABLE, cpuBurst: { ...CREDITS, utilization: 0.6 } })).not.toBe(shared);
   });
 });

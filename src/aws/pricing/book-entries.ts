@@ -8,9 +8,9 @@ import {
   type ReservedInstances,
   type SavingsPlan,
 } from '#api/price-book';
+import { type Commitment, type CommitmentRate, unitsOfType } from '#engine/costs';
+import type { Offering } from '#engine/model';
 import { defined, timeOf } from '#lib';
-import type { Offering } from '../model.ts';
-import { type Commitment, type CommitmentRate, unitsOfType } from './commitment.ts';
 
 interface BookContext {
   readonly region: string;
