@@ -5,12 +5,12 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { DEPLOYMENT, JOB, type Kind, type KubeObject, POD, POD_DISRUPTION_BUDGET, type Pod } from '#api/objects';
+import { KARPENTERS_WAY } from '#cli/testing';
 import { podRequests } from '#engine/model';
 import { realClock } from '#lib/clock';
 import { startCaches } from '#local/testing';
 import { applyText, type Cluster, exampleText, startCluster } from '../../test/cluster/harness/cluster.ts';
 import { pool } from '../../test/operator/pools.ts';
-import { KARPENTERS_WAY } from '../life/settings.ts';
 import { type LifeEvent, lifeEvents, MINUTE_MS, RUNS_FOR, readLifeOptions } from './life-plan.ts';
 import { LifeRecord } from './life-record.ts';
 import { type MeasuredOperator, secondsUntilReady, startMeasured } from './operator.ts';

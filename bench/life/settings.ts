@@ -1,6 +1,7 @@
 /** Settings that `npm run bench -- life` compares, and the NodePools of its lives. */
 import type { KubeObject, NodePool, Taint } from '#api/objects';
 import type { NodeClaimRequirement } from '#api/testing';
+import { KARPENTERS_WAY } from '#cli/testing';
 import type { SettingsSet } from '#replay/run';
 import type { Trace } from '#replay/trace';
 import { nodeClassOf, nodePoolOf } from '../../test/support/awsobjects.ts';
@@ -21,13 +22,6 @@ export async function gpuUseOf(trace: Pick<Trace, 'events'>): Promise<GpuUse> {
   }
   return use;
 }
-
-export const KARPENTERS_WAY = [
-  '--packing=compatible',
-  '--consolidation=compatible',
-  '--node-hourly-fee=0',
-  '--spot-risk=0',
-];
 
 export interface Setting {
   /** Name for `--settings`. */

@@ -11,47 +11,9 @@ import { formatted } from './render/output.ts';
 import { unfinishedSentences } from './replay/compare.ts';
 import { pageOf } from './replay/page/page.ts';
 import { PARTS, type PlayableSet, type PlayOptions, preparePlay, type ReplayParts } from './replay/play.ts';
-import { progressLine } from './replay/progress.ts';
 import { SUMMARY_WIDTH, summaryText } from './replay/summary.ts';
+import { INTERRUPTED, playWithProgress } from './replay/watched-play.ts';
 import { collect, filenameOption, priceBookOption, writeNotes } from './scenario.ts';
-
-/** Exit code of an interrupted process: 128 plus the number of SIGINT. */
-const INTERRUPTED = 130;
-
-type Signal = 'SIGINT' | 'SIGTERM';
-const SIGNALS: readonly Signal[] = ['SIGINT', 'SIGTERM'];
-
-interface Signals {
-  on(signal: Signal, handler: () => void): unknown;
-  off(signal: Signal, handler: () => void): unknown;
-  exit(code: number): void;
-}
-
-/**
- * Runs a task that Ctrl-C stops. A second Ctrl-C ends the process immediately.
- *
- * @param stopped called at the first signal, to print a message
- */
-export async function stoppable<T>(
-  run: (signal: AbortSignal) => Promise<T>,
-  stopped: () => void,
-  signals: Signals = process,
-): Promise<T> {
-  const stop = new AbortController();
-  const interrupt = (): void => {
-    if (stop.signal.aborted) signals.exit(INTERRUPTED);
-    else {
-      stop.abort();
-      stopped();
-    }
-  };
-  for (const signal of SIGNALS) signals.on(signal, interrupt);
-  try {
-    return await run(stop.signal);
-  } finally {
-    for (const signal of SIGNALS) signals.off(signal, interrupt);
-  }
-}
 
 interface Terminal {
   readonly isTTY?: boolean;
@@ -181,27 +143,6 @@ export const replayCommand = (parts: ReplayParts = PARTS): Command =>
       writeNotes(leftText(prepared, result));
       if (isStopped) process.exitCode = INTERRUPTED;
     });
-
-/** Plays with a progress line until the end or until the user stops it. */
-async function playWithProgress(
-  prepared: PlayableSet,
-): Promise<{ readonly result: ReplayResult; readonly isStopped: boolean }> {
-  const progress = progressLine(prepared);
-  let isStopped = false;
-  try {
-    const result = await stoppable(
-      (signal) => prepared.play(signal, (at) => progress.at(at)),
-      () => {
-        isStopped = true;
-        progress.done();
-        process.stderr.write('stopping; press Ctrl-C again to exit immediately\n');
-      },
-    );
-    return { result, isStopped };
-  } finally {
-    progress.done();
-  }
-}
 
 /**
  * Returns messages for standard error about parts that were not played. Machine-readable forms contain this

@@ -175,6 +175,16 @@ export const LOG = Type.Array(
   { description: 'Decisions of the operator, oldest first' },
 );
 
+const replayed = (description: string) =>
+  Type.Object(
+    {
+      usd: usd('Mean cost of the recorded time'),
+      evictions: Type.Number({ description: 'Mean number of evicted pods' }),
+      waitingPodHours: Type.Number({ description: 'Mean sum of the waiting times of pods' }),
+    },
+    { description },
+  );
+
 export const REPORT = Type.Object(
   {
     since: time('Start of the requested period'),
@@ -225,6 +235,25 @@ export const REPORT = Type.Object(
         nearestMiss: Type.Optional(text('Missing condition, or time at which it is met')),
       }),
       { description: 'The ten nodes with the highest idle cost now' },
+    ),
+    savings: Type.Optional(
+      Type.Object(
+        {
+          record: text('File of `karpenter record`'),
+          days: Type.Number({ description: 'Length of the record in days' }),
+          lives: count('Replays with each set of rules'),
+          karpenter: replayed("With Karpenter's rules"),
+          operator: replayed("With the operator's defaults"),
+          usdPer30Days: usd('Savings for 30 days like those of the record; negative if the operator costs more'),
+          interval: Type.Optional(
+            Type.Object(
+              { low: Type.Number(), high: Type.Number() },
+              { description: '95 % confidence interval of these savings' },
+            ),
+          ),
+        },
+        { description: "Savings against Karpenter's rules, with --record" },
+      ),
     ),
   },
   { description: 'Decisions of the operator, their savings, and idle nodes' },

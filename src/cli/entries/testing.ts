@@ -53,6 +53,7 @@ export { type SimulatedClaim, type SimulationAnswer, simulationOf } from '../ren
 export type { SupportReport } from '../render/support-report.ts';
 export { pageOf } from '../replay/page/page.ts';
 export { PARTS } from '../replay/play.ts';
+export { KARPENTERS_WAY } from '../replay/savings.ts';
 export { amount, dollars, percent, signedPercent, spanText } from '../replay/units.ts';
 export { reportCommand } from '../report.ts';
 export { typesFor, typesNoting } from '../scenario.ts';

@@ -1,6 +1,7 @@
 /** Renders reports for a terminal, as Markdown and as HTML. */
 
 import { rate, surplusPart, usd } from './cost.ts';
+import { savingsSections } from './savings.ts';
 import { type Document, html, markdown, type Section, sectionsText } from './sections.ts';
 import type { MoveSums, SupportReport, WastefulNode } from './support-report.ts';
 import { counted, usdPerHour } from './table.ts';
@@ -24,6 +25,7 @@ const periodText = ({ since, until, firstDecision }: SupportReport): string =>
 
 const sectionsOf = (report: SupportReport): readonly Section[] => [
   moneySection(report),
+  ...savingsSections(report.savings),
   purchaseSection(report),
   moveSection(report),
   otherSection(report),

@@ -6,6 +6,7 @@ import { timestamp } from '#lib';
 import { type Bought, type Deleted, type Disrupted, FAILED_LAUNCHES, type Interrupted } from '#observe/history';
 import type { HistoryView } from '#process/server';
 import { type CostHistory, costHistory } from '../cost/history.ts';
+import type { RecordedSavings } from './savings.ts';
 
 /** Report in a public format. All amounts are in USD. */
 export interface SupportReport {
@@ -39,6 +40,8 @@ export interface SupportReport {
   readonly now: Pick<CostSums, 'nodes' | 'usdPerHour' | 'idleUsdPerHour' | 'surplusCreditsUsdPerHour'>;
   /** Nodes with the highest idle cost, and the reasons why they are not disrupted. */
   readonly wasteful: readonly WastefulNode[];
+  /** Savings against Karpenter's rules. Undefined without a record. */
+  readonly savings?: RecordedSavings;
 }
 
 export interface MoveSums {

@@ -1,21 +1,27 @@
 /** `karpenter cost` and `karpenter report`, for a dump and for an operator over HTTP. */
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { parse } from 'yaml';
 import { CostAccount } from '#engine/costs';
 import type { Verdict } from '#engine/disruption';
 import type { HistoryView, HourView } from '#process/server';
+import type { ReplayOptions } from '#replay/testing';
 import { OUTPUTS } from '../../../scripts/reference/outputs/catalogue.ts';
 import { costHistory } from '../../../src/cli/cost/history.ts';
 import { costCommand } from '../../../src/cli/cost.ts';
 import { costText, sparkline } from '../../../src/cli/render/cost.ts';
+import { PARTS, type ReplayParts } from '../../../src/cli/replay/play.ts';
 import { reportCommand } from '../../../src/cli/report.ts';
 import { daemon, pod } from '../engine/build.ts';
 import { NOW, stateNode } from '../engine/disruption/objects.ts';
 import { strictly } from '../scripts/strictly.ts';
 import { at80, tooWide } from './at80.ts';
+import { livesResult } from './replay/results.ts';
 
 const DUMP = join(import.meta.dirname, 'fixtures/dump.yaml');
 const AT = ['--now', '2026-01-15T12:30:00Z'];
@@ -382,6 +388,47 @@ describe('karpenter report', () => {
     ANSWERS['/debug/cost'] = report(0.02);
     ANSWERS['/debug/history'] = BURSTABLE;
     expect(await ofOperator('report', ...AT)).toMatchSnapshot();
+  });
+
+  it("shows the savings of a recorded week against Karpenter's rules", async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'report-'));
+    const record = join(folder, 'week.jsonl');
+    const header = { trace: 'karpenter/v1', name: 'web', start: '2026-03-02T00:00:00Z', seconds: 7 * 86_400 };
+    const objects = ['ec2nodeclass.yaml', 'nodepool.yaml'].map((name) =>
+      parse(readFileSync(join(import.meta.dirname, '../../../examples', name), 'utf8')),
+    );
+    const lines = [header, ...objects.map((apply) => ({ at: 0, apply }))];
+    await writeFile(record, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    let played: ReplayOptions | undefined;
+    const replay: ReplayParts['replay'] = async (options) => {
+      played = options;
+      return livesResult();
+    };
+    const command = (...args: readonly string[]) =>
+      reportCommand({ ...PARTS, replay })
+        .exitOverride()
+        .parseAsync(['--server', url, ...AT, '--record', record, ...args], { from: 'user' });
+    await command('-o', 'json');
+    expect(played).toMatchObject({
+      lives: 3,
+      sets: [
+        {
+          name: 'karpenter',
+          args: ['--packing=compatible', '--consolidation=compatible', '--node-hourly-fee=0', '--spot-risk=0'],
+        },
+        { name: 'operator', args: [] },
+      ],
+    });
+    const { savings, ...found } = JSON.parse(written);
+    expect(strictly(schemaOf('report'), { ...found, savings })).toEqual([]);
+    const { karpenter, operator, usdPer30Days, interval } = savings;
+    expect(usdPer30Days).toBeCloseTo(((karpenter.usd - operator.usd) * 30) / 7, 6);
+    expect(interval.low).toBeLessThan(usdPer30Days);
+    expect(interval.high).toBeGreaterThan(usdPer30Days);
+    written = '';
+    await command();
+    expect(written).toMatch(/SAVINGS AGAINST KARPENTER'S RULES\n +30 days like the 7d of .*cost \$[\d.,]+ less \(/s);
+    await rm(folder, { recursive: true });
   });
 
   it('prints JSON that matches its schema', async () => {

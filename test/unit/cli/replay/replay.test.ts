@@ -10,7 +10,8 @@ import { DEFAULT_WORLD } from '#replay/world-model';
 import { OUTPUTS } from '../../../../scripts/reference/outputs/catalogue.ts';
 import { generateFrom } from '../../../../src/cli/replay/generated.ts';
 import { type ReplayParts, runsAtOnce } from '../../../../src/cli/replay/play.ts';
-import { destination, replayCommand, stoppable, withSummary } from '../../../../src/cli/replay.ts';
+import { stoppable } from '../../../../src/cli/replay/watched-play.ts';
+import { destination, replayCommand, withSummary } from '../../../../src/cli/replay.ts';
 import { strictly } from '../../scripts/strictly.ts';
 import { livesResult, sampleResult, stoppedResult } from './results.ts';
 
