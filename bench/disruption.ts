@@ -16,6 +16,7 @@ import {
   POD_DISRUPTION_BUDGET,
 } from '#api/objects';
 import { NODE_CLASS_KIND } from '#aws/node-classes';
+import { parseAwsSettings } from '#aws/settings';
 import { createOperator, type Deps } from '#controllers';
 import { DisruptionLoop, DisruptionQueue, publishEvents, Snapshots } from '#controllers/testing';
 import { type Command, type Method, methodsOf, VerdictHistory } from '#engine/disruption';
@@ -23,7 +24,6 @@ import { WorkerSimulationRunner } from '#engine-worker';
 import { trimmedObject } from '#kube/client';
 import { silent } from '#observe/logger';
 import { createMetrics } from '#observe/setup';
-import { parseSettings } from '#process/settings';
 import { costOf, untilAtRest } from '../test/support/cluster-course.ts';
 import { DAEMON_SPEC, NOW_MS } from '../test/support/cluster-objects.ts';
 import { type Cluster, type ClusterShape, clusterOf } from '../test/support/clusters.ts';
@@ -126,7 +126,7 @@ function depsOn({ snapshot, pools }: Cluster): Deps {
     log: silent,
     metrics: createMetrics(),
     // the price of moves excludes many nodes of these clusters before the search
-    settings: parseSettings(['--cluster-name=bench', '--steering=false'], {}),
+    settings: parseAwsSettings(['--cluster-name=bench', '--steering=false'], {}),
   }).deps;
 }
 

@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { NODE_CLASS_KIND } from '#aws/node-classes';
+import { parseAwsSettings } from '#aws/settings';
 import { createOperator, type Deps, type OperatorCore } from '#controllers';
 import { type LaunchBudget, PodBatcher, PodVerdicts, Provisioner } from '#controllers/testing';
 import { podKey } from '#engine/model';
@@ -17,7 +18,6 @@ import { startInformers } from '#kube/informers';
 import { realClock } from '#lib/clock';
 import { silent } from '#observe/logger';
 import { createMetrics } from '#observe/setup';
-import { parseSettings } from '#process/settings';
 import { partial } from '../test/support/partial.ts';
 import { benchmarkTypes } from './catalogue.ts';
 import type { ClusterSize } from './largecluster.ts';
@@ -86,7 +86,7 @@ async function operatorOn(url: string, solver: WorkerSolver, signal: AbortSignal
     instanceTypes: async () => types,
   } as unknown as Deps['cloud'];
   const events = { publish: () => undefined };
-  const settings = parseSettings(['--cluster-name=bench'], {});
+  const settings = parseAwsSettings(['--cluster-name=bench'], {});
   const ports = { client, informers, events, clock, log: silent, metrics, settings };
   const operator = createOperator({ ...ports, provider: { provider }, solver: solver.solve });
   await informers.synced();

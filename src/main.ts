@@ -7,7 +7,7 @@
  */
 
 import { NODE, NODE_POOL, POD } from '#api/objects';
-import type { StartProvider } from '#cloud';
+import type { ConfiguredProvider, ConfigureProvider } from '#cloud';
 import {
   CostTracker,
   CoveredPrices,
@@ -49,10 +49,10 @@ import { createLogger, createMetrics, reportSeries } from '#observe/setup';
 import { Closers, Start } from '#process/life';
 import { type ClusterSize, type Pressure, showBuild } from '#process/memory';
 import { type Endpoints, type Look, metricPage, serveEndpoints } from '#process/server';
-import { parseSettings, type Settings, SettingsError } from '#process/settings';
+import { type Settings, SettingsError } from '#process/settings';
 
 export interface OperatorOptions {
-  readonly startProvider: StartProvider;
+  readonly configureProvider: ConfigureProvider;
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The machine's clock. Default: real time. */
@@ -90,8 +90,8 @@ export interface Operator {
  * @throws SettingsError, the error of the startup step that failed, or the reason of the signal that interrupts the start
  */
 export async function startOperator(options: OperatorOptions): Promise<Operator> {
-  const { argv, env, startProvider, clock: machine = realClock(), solver, simulations, pressure, signal } = options;
-  const settings = parseSettings(argv, env);
+  const { argv, env, clock: machine = realClock(), solver, simulations, pressure, signal } = options;
+  const { settings, start: startProvider } = options.configureProvider(argv, env);
   const log = options.log ?? openLog(settings, machine, options);
   log.debug('discovered karpenter version', { version: VERSION });
   for (const problem of settings.ignored) log.error('ignoring a setting', { error: problem });
@@ -224,7 +224,7 @@ interface Parts {
   readonly closing: AbortController;
   readonly closers: Closers;
   readonly start: Start;
-  readonly providerStart: ReturnType<StartProvider>;
+  readonly providerStart: ReturnType<ConfiguredProvider['start']>;
 }
 
 /** Publishes problems of the machine as events of the Lease. @throws Error if the namespace of the Lease is unknown */

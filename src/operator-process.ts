@@ -1,13 +1,13 @@
 /** The operator as a process: its log, its memory, its threads and its exit code. */
 
-import { startAwsProvider } from '#aws/provider';
+import { configureAws } from '#aws/provider';
 import { Suspects, WorkerSimulationRunner, WorkerSolver, WorkerTurns } from '#engine-worker';
 import { realClock } from '#lib/clock';
 import type { Logger } from '#observe/logger';
 import { createLogger } from '#observe/setup';
 import { EXIT, logStrayOutput, StartError } from '#process/life';
 import { ensureHeap, guardHeap, watchProcess } from '#process/memory';
-import { HelpRequested, parseSettings, SettingsError } from '#process/settings';
+import { HelpRequested, SettingsError } from '#process/settings';
 import { type OperatorOptions, openLog, startOperator } from './main.ts';
 
 type Options = Pick<OperatorOptions, 'argv' | 'env'>;
@@ -19,7 +19,7 @@ type Options = Pick<OperatorOptions, 'argv' | 'env'>;
 export async function runProcess({ argv, env }: Options, stopping: AbortSignal): Promise<number> {
   let log = lastResortLog();
   try {
-    const settings = parseSettings(argv, env);
+    const { settings } = configureAws(argv, env);
     log = openLog(settings, realClock(), { env });
     logStrayOutput(log);
     logDefects(log);
@@ -37,7 +37,7 @@ export async function runProcess({ argv, env }: Options, stopping: AbortSignal):
     const operator = await startOperator({
       argv,
       env,
-      startProvider: startAwsProvider,
+      configureProvider: configureAws,
       log,
       signal: stopping,
       solver: solver.solve,

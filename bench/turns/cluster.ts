@@ -13,6 +13,7 @@ import {
   type Pod,
 } from '#api/objects';
 import { NODE_CLASS_KIND } from '#aws/node-classes';
+import { parseAwsSettings } from '#aws/settings';
 import { createOperator, type Deps, type OperatorCore, type OperatorParts } from '#controllers';
 import { readCost } from '#controllers/testing';
 import { WorkerSimulationRunner, WorkerSolver } from '#engine-worker';
@@ -23,7 +24,6 @@ import { LiveFeed } from '#live/testing';
 import { LiveView, UseSamples } from '#live/view';
 import { silent } from '#observe/logger';
 import { createMetrics } from '#observe/setup';
-import { parseSettings } from '#process/settings';
 import { partial } from '../../test/support/partial.ts';
 import { handFed } from '../../test/unit/kube/fakes.ts';
 import { benchmarkTypes } from '../catalogue.ts';
@@ -82,7 +82,7 @@ function benchOf(parts: Pick<OperatorParts, 'solver' | 'simulations'>): Bench {
     create: async (claim: KubeObject) => claim,
     isDrifted: async () => undefined,
   } as unknown as Deps['cloud'];
-  const settings = parseSettings(['--cluster-name=bench', `--feature-gates=${GATES}`], {});
+  const settings = parseAwsSettings(['--cluster-name=bench', `--feature-gates=${GATES}`], {});
   const metrics = createMetrics();
   const events = { publish: () => undefined };
   const ports = { client, informers, events, clock, log: silent, metrics, settings };

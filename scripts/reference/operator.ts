@@ -1,5 +1,6 @@
 /** Reference pages of metrics, events and settings, generated from their declarations. */
 
+import { AWS_GATES, AWS_OPERATOR_OPTIONS } from '#aws/settings';
 import { EVENT_WINDOW_MS } from '#observe/events';
 import {
   DURATION_BUCKETS,
@@ -10,9 +11,10 @@ import {
   NODE_LABELS,
   TRACING_VARIABLES,
 } from '#observe/testing';
-import { CORE_GATES, OPTIONS } from '#process/settings';
-import { AWS_GATES, environmentName, type FeatureGate, featureStages, VARIABLES } from '#process/testing';
+import { CORE_GATES } from '#process/settings';
+import { environmentName, type FeatureGate, VARIABLES } from '#process/testing';
 import { EVENT_AREAS } from './event-catalogue.ts';
+import { featureStages } from './feature-stages.ts';
 import { code, heading, markdownTable } from './markdown.ts';
 import { METRIC_AREAS } from './metric-catalogue.ts';
 
@@ -127,14 +129,14 @@ function windowText({ key, windowMs = EVENT_WINDOW_MS, isLasting, limit }: Event
 
 export function settingsPage(): string {
   return page([
-    ...heading('Settings', 'the declarations in src/process/settings.ts'),
+    ...heading('Settings', 'the declarations in src/process/settings.ts and src/aws/settings.ts'),
     'Settings of the operator. A flag takes precedence over the environment variable, and the variable over the default. Durations are',
     'written as `10s`, `1m` or `2h45m`. The process exits at its start if a flag cannot be parsed or a value is',
     'not allowed. An environment variable that is not a valid number, duration or boolean is ignored.',
     '',
     ...markdownTable(
       ['Flag', 'Environment variable', 'Default', 'Meaning'],
-      Object.values(OPTIONS).map(({ flag, shown, help }) => [
+      Object.values(AWS_OPERATOR_OPTIONS).map(({ flag, shown, help }) => [
         code(`--${flag}`),
         code(environmentName(flag)),
         shown === '' ? '' : code(shown),
@@ -192,7 +194,10 @@ export function featuresPage(kinds: ReadonlyMap<string, readonly string[]>): str
       .filter((feature) => feature.stage === stage)
       .map(({ name, other, help }) => [code(name), code(other), `${help}.`]);
   return page([
-    ...heading('Features and their stages', 'src/process/feature-stages.ts and src/process/feature-gates.ts'),
+    ...heading(
+      'Features and their stages',
+      'scripts/reference/feature-stages.ts and the declarations of feature gates',
+    ),
     'A feature that changes decisions has one of three stages. Its stage follows from its default, and the',
     '[changelog](../../CHANGELOG.md) has each change.',
     '',

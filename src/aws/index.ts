@@ -1,6 +1,6 @@
 /** The AWS provider: discovers the cluster, then provides the cloud interface and its controllers. */
 import { DescribeInstanceTypesCommand } from '@aws-sdk/client-ec2';
-import type { StartProvider } from '#cloud';
+import type { ConfigureProvider } from '#cloud';
 import type { Fence } from '#kube/client';
 import { StartError } from '#process/life';
 import { assemble } from './assembly.ts';
@@ -8,20 +8,27 @@ import { type Clients, createClients } from './clients.ts';
 import { isDryRun } from './errors.ts';
 import { instrument } from './instrument.ts';
 import type { AwsOptions, AwsProvider } from './options.ts';
+import { parseAwsSettings } from './settings.ts';
 import { AwsStart } from './start/aws-start.ts';
 import { failedStart, REGION_REMEDY } from './start/start-remedies.ts';
 
 export type { AwsOptions, AwsProvider } from './options.ts';
 
-export const startAwsProvider: StartProvider = (signal) => {
-  const start = new AwsStart(signal);
+export const configureAws: ConfigureProvider = (argv, env) => {
+  const settings = parseAwsSettings(argv, env);
   return {
-    name: 'aws',
-    get isOver() {
-      return start.isOver;
+    settings,
+    start(signal) {
+      const start = new AwsStart(signal);
+      return {
+        name: 'aws',
+        get isOver() {
+          return start.isOver;
+        },
+        waitingFor: () => start.waitingFor(),
+        open: (ports) => awsProvider({ ...ports, settings, start }, ports.fence),
+      };
     },
-    waitingFor: () => start.waitingFor(),
-    open: (ports) => awsProvider({ ...ports, start }, ports.fence),
   };
 };
 

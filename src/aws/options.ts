@@ -44,7 +44,7 @@ interface AwsSettings {
   };
 }
 
-export interface AwsOptions extends Omit<ProviderPorts, 'settings' | 'fence'> {
+export interface AwsOptions extends Omit<ProviderPorts, 'fence'> {
   readonly settings: AwsSettings;
   /** If it is undefined, calls during the start have the usual timeouts and retries. */
   readonly start?: AwsStart | undefined;

@@ -12,7 +12,6 @@ import type { CloudProvider } from './provider.ts';
 
 /** Ports of the operator that a provider can use. */
 export interface ProviderPorts {
-  readonly settings: Settings;
   readonly client: KubeClient;
   readonly informers: Informers;
   readonly events: EventRecorder;
@@ -57,5 +56,18 @@ export interface ProviderStart {
   open(ports: ProviderPorts): Promise<Provider>;
 }
 
-/** @param signal interrupts the start */
-export type StartProvider = (signal: AbortSignal) => ProviderStart;
+/** Provider with its settings. */
+export interface ConfiguredProvider {
+  readonly settings: Settings;
+  /** @param signal interrupts the start */
+  start(signal: AbortSignal): ProviderStart;
+}
+
+/**
+ * Reads the settings of an operator with this provider, from command line arguments and the environment.
+ * @throws SettingsError if a setting is invalid, HelpRequested for `--help`
+ */
+export type ConfigureProvider = (
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+) => ConfiguredProvider;

@@ -9,7 +9,7 @@ export interface FeatureGate {
   readonly help: string;
 }
 
-const gate = (name: string, fallback: boolean, help: string): FeatureGate => ({ name, fallback, help });
+export const gate = (name: string, fallback: boolean, help: string): FeatureGate => ({ name, fallback, help });
 
 export const CORE_GATES = {
   reservedCapacity: gate('ReservedCapacity', true, 'Launch into capacity reservations'),
@@ -21,13 +21,6 @@ export const CORE_GATES = {
   capacityQuota: gate('CapacityQuota', false, 'Launch no nodes beyond the limits of CapacityQuotas'),
   podGroup: gate('PodGroup', false, 'Read the minimum of gangs from PodGroups and Workloads'),
   provisioningRequest: gate('ProvisioningRequest', false, 'Provide and hold capacity for ProvisioningRequests'),
-};
-
-export const AWS_GATES = {
-  nodeClassCel: gate('NodeClassCEL', false, 'Evaluate expressions of the instance type in kubelet settings'),
-  draNvidiaGpu: gate('DRANVIDIAGPU', false, 'Nodes run the DRA driver of NVIDIA GPUs'),
-  draEfa: gate('DRAEFA', false, 'Nodes run the DRA driver of EFA interfaces'),
-  draNeuron: gate('DRANeuron', false, 'Nodes run the DRA driver of AWS Neuron devices'),
 };
 
 type Gates = Readonly<Record<string, FeatureGate>>;

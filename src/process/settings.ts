@@ -4,8 +4,6 @@ import type { TopologySpreadConstraint } from '#api/objects';
 import {
   type ConsolidationMode,
   consolidationPolicy,
-  cpuUtilizationError,
-  DEFAULT_CPU_UTILIZATION,
   DEFAULT_NODE_HOURLY_FEE,
   defaultPreferencePolicy,
   formatDuration,
@@ -17,14 +15,12 @@ import {
 import { quoted } from '#lib';
 import type { MetricsView } from '#observe/metrics';
 import { parseTracing, type TracingSettings } from '#observe/traces';
-import { AWS_GATES, CORE_GATES, type Open, openGates, parseGates, unknownGates } from './feature-gates.ts';
+import { CORE_GATES, type Open, openGates, parseGates, unknownGates } from './feature-gates.ts';
 import { readOptions, type Values } from './flags.ts';
 import { type Address, isLoopback, parseAddress } from './loopback.ts';
 import { decimal, duration, environmentName, integer, SettingsError, text, toggle } from './options.ts';
 import { parseSchedulerConfig } from './scheduler-config.ts';
 
-/** Weight in prices of the expected cost of spot interruptions (docs/decisions/0044). */
-const DEFAULT_SPOT_RISK = 1;
 /** The engine prices evictions by the share of the pod (docs/decisions/0076). */
 export const DEFAULT_EVICTION_PRICE = 0;
 export const DEFAULT_BATCH_MAX_MS = 10_000;
@@ -34,16 +30,10 @@ const MOST_EVICTION_PRICE = 1000;
 export const evictionPriceError = (usd: number): string | undefined =>
   usd >= 0 && usd <= MOST_EVICTION_PRICE ? undefined : `must be from 0 to ${MOST_EVICTION_PRICE} USD`;
 
-const MOST_SPOT_RISK = 100;
-
-const spotRiskError = (weight: number): string | undefined =>
-  weight >= 0 && weight <= MOST_SPOT_RISK ? undefined : `must be a weight from 0 to ${MOST_SPOT_RISK}`;
-
 export { HelpRequested } from './flags.ts';
 export { SettingsError } from './options.ts';
 
 const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
 
 export const OPTIONS = {
   karpenterService: text('karpenter-service', '', 'Name of the Service; deprecated, without effect'),
@@ -127,21 +117,10 @@ export const OPTIONS = {
     DEFAULT_EVICTION_PRICE,
     'Additional price of each eviction in USD, if nodes are marked (steering)',
   ),
-  priceBook: text('price-book', '', 'File with discounts, Savings Plans and reserved instances; empty for none'),
   nodeHourlyFee: decimal(
     'node-hourly-fee',
     DEFAULT_NODE_HOURLY_FEE,
     'Hourly cost of a node in USD in addition to the charges of AWS; 0 to compare only prices of instances',
-  ),
-  spotRisk: decimal(
-    'spot-risk',
-    DEFAULT_SPOT_RISK,
-    'Weight of the expected cost of spot interruptions in price comparisons; 0 to disable',
-  ),
-  expectedCpuUtilization: decimal(
-    'expected-cpu-utilization',
-    DEFAULT_CPU_UTILIZATION,
-    'Expected part of the requested CPU that pods use, for surplus CPU credits of burstable types; 0 to disable',
   ),
   ignoreDraRequests: toggle(
     'ignore-dra-requests',
@@ -151,18 +130,6 @@ export const OPTIONS = {
   featureGates: text('feature-gates', '', 'Feature gates as Name=true,Other=false'),
   schedulerConfig: text('scheduler-config', '', 'Scheduler config as YAML or JSON'),
   clusterName: text('cluster-name', '', 'Name of the EKS cluster, required'),
-  clusterEndpoint: text('cluster-endpoint', '', 'URL of the API server for new nodes; empty to read it from EKS'),
-  clusterCaBundle: text('cluster-ca-bundle', '', 'CA of the API server in base64; empty to use the CA of the operator'),
-  isolatedVpc: toggle('isolated-vpc', false, 'Make no calls to the pricing API'),
-  eksControlPlane: toggle('eks-control-plane', false, 'Read cluster details from EKS'),
-  vmMemoryOverheadPercent: decimal('vm-memory-overhead-percent', 0.075, 'Part of memory that the hypervisor uses'),
-  interruptionQueue: text('interruption-queue', '', 'Name of the SQS queue; empty for no interruption handling'),
-  reservedEnis: integer('reserved-enis', 0, 'Network interfaces not used for pods'),
-  disableDryRun: toggle('disable-dry-run', false, 'Skip dry-run authorisation checks of EC2NodeClasses'),
-  enableZonalShift: toggle('enable-zonal-shift', false, 'Launch no nodes in zones with a zonal shift'),
-  amiRefreshIntervalMs: duration('ami-refresh-interval', MINUTE, 'Time between look-ups of AMIs'),
-  subnetRefreshIntervalMs: duration('subnet-refresh-interval', MINUTE, 'Time between look-ups of subnets'),
-  awsFeatureGates: text('aws-feature-gates', '', 'Feature gates of the AWS provider'),
 };
 
 /** Settings that are read only from the environment. */
@@ -208,7 +175,6 @@ export interface Settings
     | 'consolidation'
     | 'steering'
     | 'featureGates'
-    | 'awsFeatureGates'
     | 'schedulerConfig'
   > {
   readonly logLevel: 'debug' | 'info' | 'error';
@@ -229,7 +195,6 @@ export interface Settings
   readonly consolidation: ConsolidationMode;
   readonly steering: boolean;
   readonly featureGates: Open<typeof CORE_GATES>;
-  readonly awsFeatureGates: Open<typeof AWS_GATES>;
   /** Applied in simulations to pods that declare no topology spread constraints. */
   readonly defaultTopologySpreadConstraints: readonly TopologySpreadConstraint[];
   /** Namespace of the operator's own pod; empty outside a cluster. */
@@ -239,27 +204,51 @@ export interface Settings
   readonly ignored: readonly string[];
 }
 
-/** Gates that confirm that nodes run a DRA driver. Each of them enables resource claims. */
-const DRIVER_GATES = ['draNvidiaGpu', 'draEfa', 'draNeuron'] as const;
+/** Settings of a provider of instances. */
+export interface ProviderSettings<Table, Own> {
+  /** Returns the options of the operator with those of the provider, in the order of the usage message. */
+  options(core: typeof OPTIONS): typeof OPTIONS & Table;
+  /** @throws SettingsError if the value of an option cannot be parsed */
+  read(values: Values<typeof OPTIONS & Table>): {
+    readonly settings: Own;
+    /** Messages about settings without effect. */
+    readonly ignored: readonly string[];
+    readonly ignoreDraRequests: boolean;
+  };
+  /** Returns an error for each invalid value. */
+  errors(settings: Own): readonly string[];
+}
+
+/** Settings of a provider without options. */
+const NO_SETTINGS: ProviderSettings<unknown, unknown> = {
+  options: (core) => core,
+  read: ({ ignoreDraRequests }) => ({ settings: {}, ignored: [], ignoreDraRequests }),
+  errors: () => [],
+};
 
 /**
  * Reads the settings from command line arguments (without the program's name) and the environment.
  * @throws SettingsError if a setting is invalid, HelpRequested for `--help`
  */
-export function parseSettings(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Settings {
-  const raw = readOptions(OPTIONS, argv, env);
+export function parseSettings<Table = unknown, Own = unknown>(
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+  provider = NO_SETTINGS as ProviderSettings<Table, Own>,
+): Settings & Own {
+  const values = readOptions(provider.options(OPTIONS), argv, env);
+  const own = provider.read(values);
+  const raw: Raw = values;
   const gates = parseGates('FEATURE_GATES', raw.featureGates);
-  const awsGates = parseGates('AWS_FEATURE_GATES', raw.awsFeatureGates);
-  const awsFeatureGates = openGates(AWS_GATES, awsGates);
   const { tracing, problems } = parseTracing(env);
   const consolidation = oneOf('CONSOLIDATION', raw.consolidation, ['thorough', 'compatible'] as const);
   const packing = oneOf('PACKING', raw.packing, ['cheapest', 'compatible'] as const);
   const steering = isSteering({ steering: raw.steering, consolidation });
   const { defaultConstraints } = parseSchedulerConfig(raw.schedulerConfig);
   const idleDeletionCost = raw.podDeletionCost ? reasonsOfIdleDeletionCost(steering, defaultConstraints) : [];
-  const settings: Settings = {
+  const settings: Settings & Own = {
     ...raw,
-    ignoreDraRequests: raw.ignoreDraRequests && DRIVER_GATES.every((gate) => !awsFeatureGates[gate]),
+    ...own.settings,
+    ignoreDraRequests: own.ignoreDraRequests,
     cpuRequests: raw.cpuRequests > 0 ? raw.cpuRequests : 1000,
     logLevel: logLevel(raw.logLevel),
     logOutputPaths: paths(raw.logOutputPaths),
@@ -283,18 +272,17 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     steering,
     podDeletionCost: raw.podDeletionCost && idleDeletionCost.length === 0,
     featureGates: openGates(CORE_GATES, gates),
-    awsFeatureGates,
     defaultTopologySpreadConstraints: defaultConstraints,
     systemNamespace: env[VARIABLES.systemNamespace.name] ?? '',
     kubernetesMinVersion: env[VARIABLES.kubernetesMinVersion.name] ?? '',
     ignored: [
       ...unknownGates('FEATURE_GATES', CORE_GATES, gates.keys()),
-      ...unknownGates('AWS_FEATURE_GATES', AWS_GATES, awsGates.keys()),
+      ...own.ignored,
       ...problems,
       ...idleDeletionCost,
     ],
   };
-  const wrong = [...awsErrors(settings), ...rangeErrors(settings)];
+  const wrong = [...requiredErrors(settings), ...provider.errors(settings), ...rangeErrors(settings)];
   if (wrong.length > 0) throw new SettingsError(`validating options, ${wrong.join('; ')}`);
   return settings;
 }
@@ -391,58 +379,24 @@ const paths = (list: string): readonly string[] =>
     .map((path) => path.trim())
     .filter((path) => path !== '');
 
-function awsErrors(settings: Settings): readonly string[] {
-  const wrong: string[] = [];
-  const { clusterName, clusterEndpoint, vmMemoryOverheadPercent, reservedEnis } = settings;
-  if (clusterName === '') wrong.push('missing field, cluster-name (set CLUSTER_NAME or --cluster-name)');
-  if (clusterEndpoint !== '' && !isAbsoluteUrl(clusterEndpoint)) {
-    const expected = 'CLUSTER_ENDPOINT must be an absolute URL, for example https://example.eks.amazonaws.com';
-    wrong.push(`${quoted(clusterEndpoint)} cluster endpoint URL is not valid (${expected})`);
-  }
-  if (vmMemoryOverheadPercent < 0)
-    wrong.push(
-      `vm-memory-overhead-percent cannot be negative (${is('vm-memory-overhead-percent', vmMemoryOverheadPercent)})`,
-    );
-  if (reservedEnis < 0) wrong.push(`reserved-enis cannot be negative (${is('reserved-enis', reservedEnis)})`);
-  const intervals = {
-    'ami-refresh-interval': settings.amiRefreshIntervalMs,
-    'subnet-refresh-interval': settings.subnetRefreshIntervalMs,
-  };
-  for (const [flag, ms] of Object.entries(intervals))
-    if (ms < MINUTE) wrong.push(`${flag} must be at least 1m (${is(flag, formatDuration(ms))})`);
-  return wrong;
-}
+const requiredErrors = ({ clusterName }: Settings): readonly string[] =>
+  clusterName === '' ? ['missing field, cluster-name (set CLUSTER_NAME or --cluster-name)'] : [];
 
 /** Returns an error for each value that Karpenter accepts although the operator cannot work with it. */
 function rangeErrors(settings: Settings): readonly string[] {
-  const { metricsPort, healthProbePort, batchMaxMs, batchIdleMs, vmMemoryOverheadPercent } = settings;
-  const { nodeHourlyFee, spotRisk, expectedCpuUtilization, evictionPrice } = settings;
+  const { metricsPort, healthProbePort, batchMaxMs, batchIdleMs, nodeHourlyFee, evictionPrice } = settings;
   const wrong: string[] = [];
   for (const [flag, port] of Object.entries({ 'metrics-port': metricsPort, 'health-probe-port': healthProbePort }))
-    if (port < 0 || port > 65_535) wrong.push(`${flag} must be from 0 to 65535 (${is(flag, port)})`);
+    if (port < 0 || port > 65_535) wrong.push(`${flag} must be from 0 to 65535 (${flagWithValue(flag, port)})`);
   for (const [flag, ms] of Object.entries({ 'batch-max-duration': batchMaxMs, 'batch-idle-duration': batchIdleMs }))
-    if (ms < 0) wrong.push(`${flag} cannot be negative (${is(flag, formatDuration(ms))})`);
-  if (vmMemoryOverheadPercent >= 1) {
-    const flag = 'vm-memory-overhead-percent';
-    wrong.push(`${flag} must be less than 1, for example 0.075 for 7.5 % (${is(flag, vmMemoryOverheadPercent)})`);
-  }
+    if (ms < 0) wrong.push(`${flag} cannot be negative (${flagWithValue(flag, formatDuration(ms))})`);
   const feeError = nodeHourlyFeeError(nodeHourlyFee);
-  if (feeError !== undefined) wrong.push(`node-hourly-fee ${feeError} (${is('node-hourly-fee', nodeHourlyFee)})`);
-  const riskError = spotRiskError(spotRisk);
-  if (riskError !== undefined) wrong.push(`spot-risk ${riskError} (${is('spot-risk', spotRisk)})`);
+  if (feeError !== undefined)
+    wrong.push(`node-hourly-fee ${feeError} (${flagWithValue('node-hourly-fee', nodeHourlyFee)})`);
   const evictionError = evictionPriceError(evictionPrice);
   if (evictionError !== undefined)
-    wrong.push(`eviction-price ${evictionError} (${is('eviction-price', evictionPrice)})`);
-  const partError = cpuUtilizationError(expectedCpuUtilization);
-  if (partError !== undefined) {
-    const flag = 'expected-cpu-utilization';
-    wrong.push(`${flag} ${partError} (${is(flag, expectedCpuUtilization)})`);
-  }
+    wrong.push(`eviction-price ${evictionError} (${flagWithValue('eviction-price', evictionPrice)})`);
   return wrong;
 }
 
-const is = (flag: string, value: number | string): string => `${environmentName(flag)} is ${value}`;
-
-function isAbsoluteUrl(url: string): boolean {
-  return /^[a-z][a-z0-9+.-]*:\/\//i.test(url) && (URL.parse(url)?.host ?? '') !== '';
-}
+export const flagWithValue = (flag: string, value: number | string): string => `${environmentName(flag)} is ${value}`;

@@ -1,7 +1,7 @@
 /** One run of a trace in a world, with an operator and its settings. */
 
 import { EC2_NODE_CLASS, type EC2NodeClass, type KubeObject } from '#api/objects';
-import { type Deps, viewedPoolInputs } from '#controllers';
+import { viewedPoolInputs } from '#controllers';
 import { billedPriceOf, chargesUsdPerHour, nodePrices } from '#engine/costs';
 import type { ObjectClient } from '#local/api-server';
 import { chance } from '#local/aws';
@@ -97,7 +97,7 @@ class Run {
       if (signal?.aborted) break;
       if (this.#clock.now() >= this.#nextSampleMs) {
         world.measure.sample(world.operator.deps.cluster, this.#paid);
-        this.#paid = await paidShare(world.operator.deps);
+        this.#paid = await paidShare(world.operator);
         this.#nextSampleMs += 1000 * this.#stepSeconds;
       }
       this.#report(world);
@@ -150,8 +150,8 @@ const playEvent = (client: ObjectClient, event: TraceEvent): Promise<void> =>
   play(client, 'apply' in event ? { ...event, apply: fitToAccount(event.apply, CLUSTER) } : event);
 
 /** Returns the share of list and spot prices that is paid for the current nodes, or 1 without a price book. */
-async function paidShare(deps: Deps): Promise<number> {
-  const { cloud, cluster, settings } = deps;
+async function paidShare({ deps, settings }: ReplayWorld['operator']): Promise<number> {
+  const { cloud, cluster } = deps;
   if (settings.priceBook === '') return 1;
   const pools = await viewedPoolInputs(deps);
   let [listed, paid] = [0, 0];

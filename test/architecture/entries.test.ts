@@ -8,7 +8,7 @@ import { importsOf, isInside, SRC, sources } from './import-graph.ts';
 /** Largest number of entries of an area, without `testing`. */
 const MOST_ENTRIES: Readonly<Record<string, number>> = {
   api: 7,
-  aws: 6,
+  aws: 7,
   cli: 2,
   cloud: 1,
   controllers: 1,

@@ -21,7 +21,6 @@ const LEFT: readonly string[] = [
   'observe/metrics/aws.ts',
   'observe/metrics/nodepools.ts',
   'observe/remedies.ts',
-  'process/settings.ts',
 ];
 
 describe('a core file', () => {

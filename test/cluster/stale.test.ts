@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM } from '#api/objects';
-import { startAwsProvider } from '#aws/provider';
+import { configureAws } from '#aws/provider';
 import { steadyClock } from '#lib/clock';
 import { type Operator, startOperator } from '../../src/main.ts';
 import { ApiError, connect } from '../support/kube-api.ts';
@@ -152,7 +152,7 @@ describe('an operator whose clock is wrong', () => {
     async (_, skewMs) => {
       Object.assign(process.env, cluster.world.aws.env());
       operator = await startOperator({
-        startProvider: startAwsProvider,
+        configureProvider: configureAws,
         argv: [],
         env: { ...(await cluster.operatorEnv()), ...ALONE },
         clock: steadyClock(1, Date.now() + skewMs),

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse, stringify } from 'yaml';
 import { isTrue, NODE_CLAIM } from '#api/objects';
-import { startAwsProvider } from '#aws/provider';
+import { configureAws } from '#aws/provider';
 import { startWorld, type World } from '#local/world';
 import { type Operator, startOperator } from '../../src/main.ts';
 import { connect } from '../support/kube-api.ts';
@@ -55,7 +55,7 @@ describe('the procedure in docs/takeover.md', () => {
 
   async function start(): Promise<void> {
     operator = await startOperator({
-      startProvider: startAwsProvider,
+      configureProvider: configureAws,
       argv: [],
       env: {
         ...world.env(),

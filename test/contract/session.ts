@@ -2,12 +2,12 @@
 import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL, type NodeClaim } from '#api/objects';
 import type { NodeClaimRequirement } from '#api/testing';
 import { assemble } from '#aws/provider';
+import { parseAwsSettings } from '#aws/settings';
 import type { AwsProvider } from '#aws/testing';
 import type { Controller, Outcome } from '#kube/reconcilers';
 import { realClock } from '#lib/clock';
 import { silent } from '#observe/logger';
 import { createMetrics } from '#observe/setup';
-import { parseSettings } from '#process/settings';
 import { nodeClaimOf, nodeClassOf, nodePoolOf } from '../support/awsobjects.ts';
 import { FakeKube } from '../unit/aws/support/kube.ts';
 import { type Backend, CLUSTER, NODE_ROLE } from './backend.ts';
@@ -37,7 +37,7 @@ export class Session {
     kube.put(NODE_POOL, nodePoolOf({ key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['m5.large'] }));
     session.#aws = await assemble(
       {
-        settings: parseSettings(FLAGS, {}),
+        settings: parseAwsSettings(FLAGS, {}),
         client: kube.client,
         informers: kube.informers,
         events: { publish: () => undefined },

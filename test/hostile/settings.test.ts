@@ -1,6 +1,7 @@
 /** Invalid settings: each must result in a sensible value, or in an error with its name. */
 import { describe, expect, it } from '@jest/globals';
-import { HelpRequested, parseSettings, type Settings, SettingsError } from '#process/settings';
+import { type AwsOperatorSettings, parseAwsSettings } from '#aws/settings';
+import { HelpRequested, SettingsError } from '#process/settings';
 import { withinCpuTime } from '../support/cpu-time.ts';
 
 const HUGE = 'x'.repeat(100_000);
@@ -18,7 +19,7 @@ const VALUES: readonly string[] = [
 /** Returns the flags from the usage text. */
 function flags(): readonly string[] {
   try {
-    parseSettings(['--help'], {});
+    parseAwsSettings(['--help'], {});
   } catch (error) {
     if (error instanceof HelpRequested)
       return [...error.message.matchAll(/^ {2}--([a-z-]+)$/gm)].map(([, flag = '']) => flag);
@@ -32,10 +33,10 @@ const CLUSTER = { CLUSTER_NAME: 'demo' };
 const LONGEST_MS = 5_000;
 const LONGEST_ERROR = 2_000;
 
-/** @throws any error of parseSettings except a SettingsError */
-function outcome(argv: readonly string[], env: Readonly<Record<string, string>>): Settings | string {
+/** @throws any error of parseAwsSettings except a SettingsError */
+function outcome(argv: readonly string[], env: Readonly<Record<string, string>>): AwsOperatorSettings | string {
   try {
-    return parseSettings(argv, { ...CLUSTER, ...env });
+    return parseAwsSettings(argv, { ...CLUSTER, ...env });
   } catch (error) {
     if (error instanceof SettingsError) return error.message;
     throw error;
@@ -45,7 +46,7 @@ function outcome(argv: readonly string[], env: Readonly<Record<string, string>>)
 const environmentName = (flag: string): string => flag.toUpperCase().replaceAll('-', '_');
 
 /** Returns the names of settings with unusable values. */
-function nonsenseIn(settings: Settings): readonly string[] {
+function nonsenseIn(settings: AwsOperatorSettings): readonly string[] {
   const { metricsPort, healthProbePort } = settings;
   const wrong = Object.entries(settings)
     .filter(([, value]) => typeof value === 'number' && !Number.isFinite(value))
@@ -58,7 +59,7 @@ function nonsenseIn(settings: Settings): readonly string[] {
   return wrong;
 }
 
-function expectSensible(flag: string, value: string, result: Settings | string): void {
+function expectSensible(flag: string, value: string, result: AwsOperatorSettings | string): void {
   const shown = JSON.stringify(value).slice(0, 60);
   if (typeof result !== 'string') {
     expect([shown, nonsenseIn(result)]).toEqual([shown, []]);

@@ -43,7 +43,7 @@ import {
   STATEFUL_SET,
   STORAGE_CLASS,
 } from '#api/objects';
-import { startAwsProvider } from '#aws/provider';
+import { configureAws } from '#aws/provider';
 import type { SimulationRunner, Solver } from '#engine-worker';
 import type { Catalogue, LocalInstance } from '#local/aws';
 import type { LocalApiServer } from '#local/testing';
@@ -224,7 +224,7 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
   Object.assign(process.env, world.aws.env());
   const startOne: Scenario['startOperator'] = async (extra = {}) => {
     const operator = await startOperator({
-      startProvider: startAwsProvider,
+      configureProvider: configureAws,
       argv: options.argv ?? [],
       env: {
         ...world.env(),

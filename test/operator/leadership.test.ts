@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { startAwsProvider } from '#aws/provider';
+import { configureAws } from '#aws/provider';
 import type { Clock } from '#lib/clock';
 import { type Operator, startOperator } from '../../src/main.ts';
 import { bundled } from '../support/operator/bundle.ts';
@@ -128,7 +128,7 @@ describe('a leader that loses its lease in the middle of many launches', () => {
     const clocks = [set, clock];
     const start = async (): Promise<Operator> => {
       const operator = await startOperator({
-        startProvider: startAwsProvider,
+        configureProvider: configureAws,
         argv: [],
         env: settings(),
         clock: clocks.shift() ?? clock,

@@ -1,2 +1,2 @@
 export { assemble } from '../assembly.ts';
-export { startAwsProvider } from '../index.ts';
+export { configureAws } from '../index.ts';

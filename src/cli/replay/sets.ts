@@ -4,9 +4,10 @@
  */
 
 import type { KubeObject } from '#api/objects';
+import { AWS_OPERATOR_OPTIONS, parseAwsSettings } from '#aws/settings';
 import { isObject, type JsonObject, nearestName, own, quoted, shellWords } from '#lib';
 import { mergePatch } from '#local/api-conventions';
-import { HelpRequested, OPTIONS, parseSettings, SettingsError } from '#process/settings';
+import { HelpRequested, SettingsError } from '#process/settings';
 import type { SettingsSet } from '#replay/run';
 import { InputError } from '../objects/errors.ts';
 import { applyManifests, identityOf, type Manifest, readManifests, readText } from '../objects/read.ts';
@@ -17,7 +18,7 @@ import { type DeclaredSet, type Patch, readSets } from './sets-file.ts';
 /** Required setting of the operator. The name of a replay's cluster has no meaning. */
 const ENVIRONMENT = { CLUSTER_NAME: 'replay' };
 
-const FLAGS: readonly string[] = Object.values(OPTIONS).map(({ flag }) => flag);
+const FLAGS: readonly string[] = Object.values(AWS_OPERATOR_OPTIONS).map(({ flag }) => flag);
 
 /**
  * Checks arguments and returns notes about valid arguments without effect.
@@ -27,7 +28,7 @@ const FLAGS: readonly string[] = Object.values(OPTIONS).map(({ flag }) => flag);
  */
 function checkArguments(args: readonly string[], where: string): readonly string[] {
   try {
-    return parseSettings(args, ENVIRONMENT).ignored.map((note) => `${where}: ${note}`);
+    return parseAwsSettings(args, ENVIRONMENT).ignored.map((note) => `${where}: ${note}`);
   } catch (error) {
     if (error instanceof HelpRequested)
       throw new InputError(where, `${helpOf(args)} is not a setting; see docs/reference/settings.md`, {

@@ -1,9 +1,8 @@
 /** Names that only tests and scripts of other areas import. */
-export { AWS_GATES, type FeatureGate } from '../feature-gates.ts';
-export { featureStages, OFF } from '../feature-stages.ts';
+export type { FeatureGate } from '../feature-gates.ts';
 export { memoryBudget } from '../memory-budget.ts';
 export { allowedPods } from '../memory-capacity.ts';
 export { MemoryPressure } from '../memory-pressure.ts';
-export { environmentName } from '../options.ts';
+export { environmentName, type Option } from '../options.ts';
 export { inSteps } from '../rendered-answer.ts';
 export { VARIABLES } from '../settings.ts';

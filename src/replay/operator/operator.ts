@@ -4,6 +4,7 @@ import type { Counter, Gauge, Histogram, Summary } from 'prom-client';
 import { isTrue } from '#api/objects';
 import type { Clients } from '#aws/clients';
 import { assemble } from '#aws/provider';
+import { type AwsOperatorSettings, parseAwsSettings } from '#aws/settings';
 import { createOperator, DecisionMemo, type Deps } from '#controllers';
 import {
   BASE_COST,
@@ -26,7 +27,6 @@ import type { Logger } from '#observe/logger';
 import type { Metrics } from '#observe/metrics';
 import type { DisruptionInput } from '#planner';
 import type { Look } from '#process/server';
-import { parseSettings, type Settings } from '#process/settings';
 import type { ClusterState } from '#state';
 import { OPERATOR_NAMESPACE } from '../trace/kinds.ts';
 import { inProcessClient, inProcessInformers } from './in-process-client.ts';
@@ -81,6 +81,7 @@ interface OperatorOptions {
 
 export interface ReplayOperator {
   readonly deps: Deps;
+  readonly settings: AwsOperatorSettings;
   /** Views of the state by URL path, as the operator serves them below `/debug`. */
   readonly views: Readonly<Record<string, Look>>;
   /** Resolves after the signal aborts, when all work in progress is finished. */
@@ -124,8 +125,8 @@ const NO_EVENTS: EventRecorder = { publish: () => {} };
 const settingsOf = (
   { clusterName, endpoint }: Pick<OperatorOptions, 'clusterName' | 'endpoint'>,
   args: readonly string[],
-): Settings =>
-  parseSettings(
+): AwsOperatorSettings =>
+  parseAwsSettings(
     [
       `--cluster-name=${clusterName}`,
       `--cluster-endpoint=${endpoint}`,
@@ -162,7 +163,7 @@ export async function startReplayOperator(options: OperatorOptions): Promise<Rep
   operator.deps.cluster.pause.set(undefined);
   const { done } = runControllers({ controllers: all, informers, clock, log, metrics, random, signal });
   const leaseNamespace = (): string => settings.leaderElectionNamespace;
-  return { deps: operator.deps, views: operator.views({ isLeading: () => true, leaseNamespace }), done };
+  return { deps: operator.deps, settings, views: operator.views({ isLeading: () => true, leaseNamespace }), done };
 }
 
 /** Interval in a cluster of many nodes. */

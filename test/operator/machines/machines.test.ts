@@ -65,7 +65,7 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'karpenter-machines-'));
   await writeFile(join(folder, 'kubeconfig'), server.kubeconfig());
   operator = await startOperator({
-    startProvider: machineProvider(rack),
+    configureProvider: machineProvider(rack),
     argv: [],
     env: {
       KUBECONFIG: join(folder, 'kubeconfig'),

@@ -15,16 +15,17 @@ import {
 } from '#api/objects';
 import {
   type CloudProvider,
+  type ConfigureProvider,
   InsufficientCapacity,
   NodeClaimNotFound,
   type NodeClassKind,
   NodeClassNotReady,
   type ProviderPorts,
-  type StartProvider,
 } from '#cloud';
 import { allocatable, type InstanceType, quantityList, Requirements } from '#engine/model';
 import { writeChanges } from '#kube/client';
 import { type Reconciler, settled } from '#kube/reconcilers';
+import { parseSettings } from '#process/settings';
 import type { Machine, Rack } from './rack.ts';
 
 const GI = 1024 ** 3;
@@ -206,23 +207,26 @@ const nodeClassController = ({ client, clock }: ProviderPorts): Reconciler<Machi
   },
 });
 
-/** Returns a provider that uses the machines of a rack. */
+/** Returns a provider that uses the machines of a rack. It has no settings. */
 export const machineProvider =
-  (rack: Rack): StartProvider =>
-  () => {
-    let isOver = false;
-    return {
-      name: 'machines',
-      get isOver() {
-        return isOver;
-      },
-      waitingFor: () => (isOver ? [] : ['the list of machines']),
-      open: async (ports) => {
-        isOver = true;
-        return { provider: new MachineProvider(ports, rack), controllers: () => [nodeClassController(ports)] };
-      },
-    };
-  };
+  (rack: Rack): ConfigureProvider =>
+  (argv, env) => ({
+    settings: parseSettings(argv, env),
+    start: () => {
+      let isOver = false;
+      return {
+        name: 'machines',
+        get isOver() {
+          return isOver;
+        },
+        waitingFor: () => (isOver ? [] : ['the list of machines']),
+        open: async (ports) => {
+          isOver = true;
+          return { provider: new MachineProvider(ports, rack), controllers: () => [nodeClassController(ports)] };
+        },
+      };
+    },
+  });
 
 export const machineClass = (spec: MachineClass['spec']): KubeObject & MachineClass => ({
   apiVersion: `${KIND.group}/${KIND.version}`,

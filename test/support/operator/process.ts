@@ -1,11 +1,11 @@
 /** The operator in a separate process with its engine threads, on the clock of its parent. */
 import type { Worker } from 'node:worker_threads';
-import { startAwsProvider } from '#aws/provider';
+import { configureAws } from '#aws/provider';
+import { parseAwsSettings } from '#aws/settings';
 import { type Solver, Suspects, WorkerSimulationRunner, WorkerSolver } from '#engine-worker';
 import { realClock } from '#lib/clock';
 import { errorText } from '#observe/logger';
 import { watchProcess } from '#process/memory';
-import { parseSettings } from '#process/settings';
 import { type Operator, startOperator } from '../../../src/main.ts';
 import { followingClock } from '../paced-clock.ts';
 import { skewedClock } from '../skewed-clock.ts';
@@ -42,14 +42,14 @@ process.once('disconnect', () => process.exit(2));
 /** Like `main` in src/main.ts, except that time runs no faster than real time while an engine thread computes. */
 async function start(): Promise<Operator> {
   const argv = process.argv.slice(2);
-  const { workerLimits, start: report } = watchProcess(parseSettings(argv, process.env).memoryLimit);
+  const { workerLimits, start: report } = watchProcess(parseAwsSettings(argv, process.env).memoryLimit);
   const limits = { resourceLimits: workerLimits, suspects: new Suspects(realClock()) };
   const solver = new WorkerSolver(limits);
   const { solve } = solver;
   const simulations = new WorkerSimulationRunner(limits);
   const timedSolve: Solver = (snapshot, options) => clock.computing(solve(snapshot, options));
   const started = await startOperator({
-    startProvider: startAwsProvider,
+    configureProvider: configureAws,
     argv,
     env: process.env,
     clock: skewedClock(clock, Number(process.env.CLOCK_SKEW_MS ?? 0)),

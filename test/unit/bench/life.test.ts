@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { NodePool } from '#api/objects';
-import { parseSettings } from '#process/settings';
+import { parseAwsSettings } from '#aws/settings';
 import type { LifeAmount } from '#replay/run';
 import { LIFE_AMOUNTS, type LifeFigures } from '#replay/testing';
 import { GENERATORS, type TraceEvent } from '#replay/trace';
@@ -327,7 +327,7 @@ describe('the benchmark of lives', () => {
     const sets = setsFor('not tolerated');
     expect(sets.map(({ name }) => name)).toEqual(SETTINGS.map(({ title }) => title));
     for (const { args, objects } of sets) {
-      expect(parseSettings(args, { CLUSTER_NAME: 'life' }).ignored).toEqual([]);
+      expect(parseAwsSettings(args, { CLUSTER_NAME: 'life' }).ignored).toEqual([]);
       expect(objects.map(({ kind }) => kind)).toEqual(['EC2NodeClass', 'NodePool', 'NodePool']);
     }
     expect(setsFor('none')[0]?.objects).toHaveLength(2);

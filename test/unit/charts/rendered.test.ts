@@ -3,10 +3,10 @@ import { describe, expect, it } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
 import { readPriceBook } from '#api/price-book';
 import { customResourceDefinitions } from '#api/schema';
+import { parseAwsSettings } from '#aws/settings';
 import { DOCUMENT_LABEL } from '#kube/testing';
 import { steadyClock } from '#lib/clock';
 import { startApiServer } from '#local/testing';
-import { parseSettings } from '#process/settings';
 import { dashboards, RULES_FILE } from '../../support/queries.ts';
 import { rendered } from './render.ts';
 
@@ -175,7 +175,7 @@ describe('the rendered chart', () => {
       'KARPENTER_SERVICE',
       'LOG_LEVEL',
     ]);
-    expect(parseSettings([], { ...values, CPU_REQUESTS: '1000', MEMORY_LIMIT: '1073741824' })).toMatchObject({
+    expect(parseAwsSettings([], { ...values, CPU_REQUESTS: '1000', MEMORY_LIMIT: '1073741824' })).toMatchObject({
       clusterName: 'demo',
       interruptionQueue: 'demo',
       batchIdleMs: 1000,

@@ -15,6 +15,7 @@ import {
   type Pod,
   UNREGISTERED_TAINT,
 } from '#api/objects';
+import { parseAwsSettings } from '#aws/settings';
 import type { VerdictHistory } from '#engine/disruption';
 import type { SimulationRunner, Solver } from '#engine-worker';
 import { type EventNote, runControllers } from '#kube/reconcilers';
@@ -22,7 +23,6 @@ import type { Metrics } from '#observe/metrics';
 import { createMetrics } from '#observe/setup';
 import type { Tracer } from '#observe/traces';
 import type { Pressure } from '#process/memory';
-import { parseSettings } from '#process/settings';
 import type { ClusterState } from '#state';
 import type { KeptHistory } from '../../../src/controllers/cost/index.ts';
 import type { MoveHistory } from '../../../src/controllers/disruption/moves.ts';
@@ -102,7 +102,7 @@ export class World {
   start(args: readonly string[] = [], history?: VerdictHistory, moves?: MoveHistory): void {
     const stop = new AbortController();
     const { signal } = stop;
-    const settings = parseSettings(['--cluster-name=test', '--node-hourly-fee=0', '--steering=false', ...args], {});
+    const settings = parseAwsSettings(['--cluster-name=test', '--node-hourly-fee=0', '--steering=false', ...args], {});
     const { clock, cloud } = this;
     const informers = this.kube.informers(signal);
     this.metrics = createMetrics();

@@ -1,8 +1,8 @@
 /** Concurrency, back-off and retry rate of each controller. */
 import { describe, expect, it } from '@jest/globals';
+import { parseAwsSettings } from '#aws/settings';
 import { type Outcome, runControllers, settled } from '#kube/reconcilers';
 import { createMetrics } from '#observe/setup';
-import { parseSettings } from '#process/settings';
 import { createOperator } from '../../../src/controllers/operator.ts';
 import { partial } from '../../support/partial.ts';
 import { handFed, recordingLog, WIDGET, type Widget, widget } from '../kube/fakes.ts';
@@ -20,7 +20,7 @@ function paces(cpu: string): Readonly<Record<string, string>> {
   const cloud = Object.assign(new FakeCloud(clock), {
     repairPolicies: [{ conditionType: 'Ready', conditionStatus: 'False', tolerationMs: 1 }],
   });
-  const settings = parseSettings(
+  const settings = parseAwsSettings(
     ['--cluster-name=test', `--cpu-requests=${cpu}`, '--feature-gates=NodeRepair=true,StaticCapacity=true'],
     {},
   );

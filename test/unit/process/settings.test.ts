@@ -1,15 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
-import { HelpRequested, parseSettings, SettingsError } from '../../../src/process/settings.ts';
+import { parseAwsSettings } from '#aws/settings';
+import { HelpRequested, SettingsError } from '../../../src/process/settings.ts';
 
 const CLUSTER = { CLUSTER_NAME: 'demo' };
 
 const settings = (argv: readonly string[] = [], env: Record<string, string> = {}) =>
-  parseSettings(argv, { ...CLUSTER, ...env });
+  parseAwsSettings(argv, { ...CLUSTER, ...env });
 
 const SPREAD =
   '{podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}]}}';
 
-describe('parseSettings', () => {
+describe('parseAwsSettings', () => {
   it('returns the documented defaults', () => {
     expect(settings()).toMatchObject({
       metricsPort: 8080,
@@ -219,7 +220,7 @@ describe('parseSettings', () => {
 
   it('reports all errors of the AWS settings together', () => {
     const argv = ['--reserved-enis=-1', '--vm-memory-overhead-percent=-0.1'];
-    expect(() => parseSettings(argv, {})).toThrow(
+    expect(() => parseAwsSettings(argv, {})).toThrow(
       'validating options, missing field, cluster-name (set CLUSTER_NAME or --cluster-name); ' +
         'vm-memory-overhead-percent cannot be negative (VM_MEMORY_OVERHEAD_PERCENT is -0.1); ' +
         'reserved-enis cannot be negative (RESERVED_ENIS is -1)',
@@ -240,7 +241,7 @@ describe('parseSettings', () => {
 });
 
 describe('the live page', () => {
-  const parse = (env: Record<string, string>) => parseSettings([], { CLUSTER_NAME: 'test', ...env }).livePage;
+  const parse = (env: Record<string, string>) => parseAwsSettings([], { CLUSTER_NAME: 'test', ...env }).livePage;
   const TOKEN = 'a-token-that-is-long-enough';
 
   it('is disabled unless an address is set', () => {

@@ -1,7 +1,8 @@
 /** Stages of features follow from their defaults, and every setting that Karpenter does not have is listed or excluded. */
 import { describe, expect, it } from '@jest/globals';
-import { CORE_GATES, OPTIONS } from '#process/settings';
-import { AWS_GATES, featureStages, OFF } from '#process/testing';
+import { AWS_GATES, AWS_OPERATOR_OPTIONS } from '#aws/settings';
+import { CORE_GATES } from '#process/settings';
+import { featureStages, OFF } from '../../../scripts/reference/feature-stages.ts';
 
 /** Settings of Karpenter 1.14.1. */
 const KARPENTER =
@@ -27,11 +28,11 @@ describe('the list of features', () => {
         }),
       ]),
     );
-    expect([...KARPENTER, ...INPUTS, ...Object.keys(OFF)].sort()).toEqual(Object.keys(OPTIONS).sort());
+    expect([...KARPENTER, ...INPUTS, ...Object.keys(OFF)].sort()).toEqual(Object.keys(AWS_OPERATOR_OPTIONS).sort());
   });
 
   it('has values that the parser of each setting accepts', () => {
     for (const [key, off] of Object.entries(OFF))
-      expect(() => OPTIONS[key as keyof typeof OFF].fromFlag(off)).not.toThrow();
+      expect(() => AWS_OPERATOR_OPTIONS[key as keyof typeof OFF].fromFlag(off)).not.toThrow();
   });
 });

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import { AWS_GATES, AWS_OPERATOR_OPTIONS } from '#aws/settings';
 import { TRACING_VARIABLES } from '#observe/testing';
-import { CORE_GATES, OPTIONS } from '#process/settings';
-import { AWS_GATES, environmentName, VARIABLES } from '#process/testing';
+import { CORE_GATES } from '#process/settings';
+import { environmentName, VARIABLES } from '#process/testing';
 import { EVENTS } from '../../../scripts/reference/event-catalogue.ts';
 import { METRICS } from '../../../scripts/reference/metric-catalogue.ts';
 import { eventsPage, metricsPage, settingsPage } from '../../../scripts/reference/operator.ts';
@@ -15,7 +16,7 @@ describe('a reference page', () => {
     expect(firstCells(metricsPage())).toEqual(METRICS.map(({ name }) => name));
     expect(firstCells(eventsPage())).toEqual(EVENTS.map(({ reason }) => reason));
     expect(firstCells(settingsPage())).toEqual([
-      ...Object.values(OPTIONS).map(({ flag }) => `--${flag}`),
+      ...Object.values(AWS_OPERATOR_OPTIONS).map(({ flag }) => `--${flag}`),
       ...Object.values(VARIABLES).map(({ name }) => name),
       ...Object.keys(TRACING_VARIABLES),
       ...[CORE_GATES, AWS_GATES].flatMap((gates) => Object.values(gates).map(({ name }) => name)),
@@ -39,7 +40,8 @@ describe('a reference page', () => {
   });
 
   it('contains variables and defaults of settings', () => {
-    for (const { flag } of Object.values(OPTIONS)) expect(settingsPage()).toContain(`\`${environmentName(flag)}\``);
+    for (const { flag } of Object.values(AWS_OPERATOR_OPTIONS))
+      expect(settingsPage()).toContain(`\`${environmentName(flag)}\``);
     expect(settingsPage()).toContain('| `10s` |');
   });
 });

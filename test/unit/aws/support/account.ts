@@ -2,6 +2,7 @@
 
 import { EC2_NODE_CLASS, NAMESPACE, NODE_CLAIM, NODE_POOL, type NodeClaim } from '#api/objects';
 import type { NodeClaimRequirement } from '#api/testing';
+import { parseAwsSettings } from '#aws/settings';
 import { openFence } from '#kube/client';
 import type { Controller, EventNote, Outcome } from '#kube/reconcilers';
 import { type Clock, realClock } from '#lib/clock';
@@ -9,7 +10,6 @@ import type { Catalogue } from '#local/aws';
 import { type LocalAws, startAws } from '#local/testing';
 import type { Metrics } from '#observe/metrics';
 import { createMetrics } from '#observe/setup';
-import { parseSettings } from '#process/settings';
 import { awsProvider } from '../../../../src/aws/index.ts';
 import type { AwsProvider } from '../../../../src/aws/options.ts';
 import { nodeClaimOf, nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
@@ -116,7 +116,10 @@ export class Account {
     this.#metrics = createMetrics();
     this.#provider = await awsProvider(
       {
-        settings: parseSettings([`--cluster-name=${CLUSTER}`, `--interruption-queue=${CLUSTER}`, ...this.#flags], {}),
+        settings: parseAwsSettings(
+          [`--cluster-name=${CLUSTER}`, `--interruption-queue=${CLUSTER}`, ...this.#flags],
+          {},
+        ),
         client: this.kube.client,
         informers: this.kube.informers,
         events: { publish: (...notes) => void this.events.push(...notes) },

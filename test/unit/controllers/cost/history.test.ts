@@ -1,12 +1,12 @@
 /** The operator records costs and decisions across restarts. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { CONFIG_MAP, NODE_CLAIM } from '#api/objects';
+import { parseAwsSettings } from '#aws/settings';
 import { ApiError } from '#kube/client';
 import { ConfigMapDocument, writeLast } from '#kube/reconcilers';
 import { HISTORY_NAME, newHistory } from '#observe/history';
 import { silent } from '#observe/logger';
 import { historyView } from '#process/server';
-import { parseSettings } from '#process/settings';
 import { historyKeeper, type KeptHistory, openHistory, readCost } from '../../../../src/controllers/cost/index.ts';
 import { recordInterrupted } from '../../../../src/controllers/disrupted.ts';
 import { present } from '../../../support/present.ts';
@@ -29,7 +29,7 @@ const NO_FEE = '--node-hourly-fee=0';
 const open = (...args: readonly string[]): KeptHistory | undefined =>
   openHistory(
     {
-      settings: parseSettings(['--cluster-name=test', ...args], {}),
+      settings: parseAwsSettings(['--cluster-name=test', ...args], {}),
       client: world.kube.client(new AbortController().signal),
       clock: world.clock,
       log: silent,
@@ -48,7 +48,7 @@ const start = (...args: readonly string[]): KeptHistory => {
 
 const reading = () => ({
   ...{ clock: world.clock, cluster: world.cluster, cloud: world.cloud, log: silent },
-  settings: parseSettings(['--cluster-name=test', NO_FEE], {}),
+  settings: parseAwsSettings(['--cluster-name=test', NO_FEE], {}),
 });
 
 /** Returns the history without the starts of leaders. */
@@ -265,7 +265,7 @@ describe('a history', () => {
   });
 
   it('is kept only in memory if no namespace is known', () => {
-    const settings = parseSettings(['--cluster-name=test'], {});
+    const settings = parseAwsSettings(['--cluster-name=test'], {});
     const client = world.kube.client(new AbortController().signal);
     expect(openHistory({ settings, client, clock: world.clock, log: silent }, undefined)).not.toHaveProperty('keeper');
   });

@@ -9,12 +9,12 @@ import {
   POD,
   type Pod,
 } from '#api/objects';
+import { parseAwsSettings } from '#aws/settings';
 import { ApiError } from '#kube/client';
 import { runControllers } from '#kube/reconcilers';
 import { remembering } from '#lib';
 import { createMetrics } from '#observe/setup';
 import type { DisruptionInput } from '#planner';
-import { parseSettings } from '#process/settings';
 import { DeletionCosts } from '../../../../src/controllers/disruption/deletion-costs.ts';
 import { Steering } from '../../../../src/controllers/disruption/steering.ts';
 import { createOperator } from '../../../../src/controllers/operator.ts';
@@ -208,7 +208,7 @@ describe('the operator in a cluster of 1,000 nodes and 20,000 pods', () => {
     const { log } = recordingLog();
     const informers = kube.informers(signal);
     const metrics = createMetrics();
-    const settings = parseSettings(['--cluster-name=test', ...ON], {});
+    const settings = parseAwsSettings(['--cluster-name=test', ...ON], {});
     const { deps } = createOperator({
       ...{ client: kube.client(signal), informers, clock, log, metrics, settings },
       provider: { provider: new FakeCloud(clock) },

@@ -1,13 +1,13 @@
 /** Validation of commands against a later state, and events for nodes that are not disrupted. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DO_NOT_DISRUPT_ANNOTATION, NODE, NODE_CLAIM, NODE_POOL, POD, type Pod } from '#api/objects';
+import { parseAwsSettings } from '#aws/settings';
 import { type Command, type Method, type MethodInput, VerdictHistory } from '#engine/disruption';
 import { drift, emptiness, multiNode } from '#engine/testing';
 import type { SimulationRunner } from '#engine-worker';
 import type { EventNote } from '#kube/reconcilers';
 import { silent } from '#observe/logger';
 import { createMetrics } from '#observe/setup';
-import { parseSettings } from '#process/settings';
 import { ClusterState } from '#state';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { DisruptionLoop } from '../../../../src/controllers/disruption/loop.ts';
@@ -46,7 +46,7 @@ function depsOf(pods: readonly Pod[] = []): Deps {
     clock,
     log: silent,
     metrics: createMetrics(),
-    settings: parseSettings(['--cluster-name=test'], {}),
+    settings: parseAwsSettings(['--cluster-name=test'], {}),
   } as unknown as Deps;
 }
 

@@ -16,6 +16,7 @@ import {
   POD_DISRUPTION_BUDGET,
   type Pod,
 } from '#api/objects';
+import { parseAwsSettings } from '#aws/settings';
 import type { Commitment } from '#engine/costs';
 import { type Method, type MethodResult, methodsOf, VerdictHistory } from '#engine/disruption';
 import type { InstanceType } from '#engine/model';
@@ -25,7 +26,6 @@ import { localSimulationRunner } from '#engine-worker';
 import { silent } from '#observe/logger';
 import { createMetrics } from '#observe/setup';
 import type { DisruptionInput } from '#planner';
-import { parseSettings } from '#process/settings';
 import { ClusterState } from '#state';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { DisruptionLoop } from '../../../../src/controllers/disruption/loop.ts';
@@ -85,7 +85,7 @@ class World {
       clock: this.clock,
       log: silent,
       metrics: createMetrics(),
-      settings: parseSettings(['--cluster-name=test', '--cluster-endpoint=https://test', ...args], {}),
+      settings: parseAwsSettings(['--cluster-name=test', '--cluster-endpoint=https://test', ...args], {}),
     } as unknown as Deps;
     this.queue = new DisruptionQueue(this.deps, new MoveHistory());
     this.put(NODE_POOL, this.pool({}));

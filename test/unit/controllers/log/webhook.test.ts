@@ -1,8 +1,8 @@
 /** Decisions reach a webhook once, signed, and after failures. */
 import { createHmac } from 'node:crypto';
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { parseAwsSettings } from '#aws/settings';
 import { DecisionLog } from '#observe/history';
-import { parseSettings } from '#process/settings';
 import { type Post, Webhook } from '../../../../src/controllers/log/webhook.ts';
 import { present } from '../../../support/present.ts';
 import { recordingLog } from '../../kube/fakes.ts';
@@ -30,7 +30,7 @@ beforeEach(() => {
   received = [];
   status = 200;
   const env = { DECISION_WEBHOOK_URL: URL, DECISION_WEBHOOK_SECRET: SECRET };
-  const settings = parseSettings(['--cluster-name=prod'], env);
+  const settings = parseAwsSettings(['--cluster-name=prod'], env);
   const post: Post = async (url, { body, headers }) => {
     expect(url).toBe(URL);
     if (status >= 200 && status < 300)
@@ -108,7 +108,9 @@ describe('a webhook', () => {
   });
 
   it.each(['ftp://a', 'hooks', 'https://user:secret@a/b'])('cannot have the URL %s, which no error repeats', (url) => {
-    expect(() => parseSettings(['--cluster-name=a'], { DECISION_WEBHOOK_URL: url })).toThrow(/^DECISION_WEBHOOK_URL/);
-    expect(() => parseSettings(['--cluster-name=a'], { DECISION_WEBHOOK_URL: url })).not.toThrow(url);
+    expect(() => parseAwsSettings(['--cluster-name=a'], { DECISION_WEBHOOK_URL: url })).toThrow(
+      /^DECISION_WEBHOOK_URL/,
+    );
+    expect(() => parseAwsSettings(['--cluster-name=a'], { DECISION_WEBHOOK_URL: url })).not.toThrow(url);
   });
 });

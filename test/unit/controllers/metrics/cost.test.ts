@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, type NodeClaim, type NodePool, ZONE_LABEL } from '#api/objects';
+import { parseAwsSettings } from '#aws/settings';
 import type { Commitment } from '#engine/costs';
 import type { StateNode } from '#engine/model';
 import { silent } from '#observe/logger';
-import { parseSettings } from '#process/settings';
 import { CoveredPrices } from '../../../../src/controllers/cost/covered-prices.ts';
 import { CostTracker } from '../../../../src/controllers/metrics/cost.ts';
 import { partial } from '../../../support/partial.ts';
@@ -40,7 +40,7 @@ function tracking(...args: readonly string[]) {
     nodes,
     tracker: new CostTracker({
       ...{ cloud, clock, cluster: { nodeOfClaim: ({ metadata }) => nodes.get(metadata.name) } },
-      settings: parseSettings(['--cluster-name=test', '--node-hourly-fee=0', ...args], {}),
+      settings: parseAwsSettings(['--cluster-name=test', '--node-hourly-fee=0', ...args], {}),
     }),
     asked: () => asked,
   };
@@ -147,7 +147,7 @@ describe('the list of prices of the live page', () => {
       stores: { nodePools: { list: () => [POOL] }, nodePolicies: { list: () => [] } },
     };
     const deps = { cloud: Object.assign(cloud, { commitments: () => commitments }), clock, cluster, log: silent };
-    const covered = new CoveredPrices(partial({ ...deps, settings: parseSettings(['--cluster-name=test'], {}) }));
+    const covered = new CoveredPrices(partial({ ...deps, settings: parseAwsSettings(['--cluster-name=test'], {}) }));
     const prices = [{ usdPerHour: 1.25 }, undefined];
     expect(await covered.withoutCovered(prices, claims)).toEqual(prices);
     commitments = [{ name: 'plan', kind: 'compute-savings-plan', amount: 0.5, rates: [{ share: 0.5 }] }];

@@ -11,13 +11,13 @@ import {
   WELL_KNOWN_LABELS,
 } from '#api/objects';
 import { NODE_CLASS_KIND } from '#aws/node-classes';
+import { parseAwsSettings } from '#aws/settings';
 import { awsMetrics, typesInUse } from '#aws/testing';
 import type { CloudProvider } from '#cloud';
 import { runControllers } from '#kube/reconcilers';
 import { silent } from '#observe/logger';
 import type { MetricsView } from '#observe/metrics';
 import { createMetrics } from '#observe/setup';
-import { parseSettings } from '#process/settings';
 import { ClusterState } from '#state';
 import { claimAt, nodeAt, NODE_POOL as POOL, podAt } from '../../../../bench/largecluster.ts';
 import type { Deps } from '../../../../src/controllers/deps.ts';
@@ -76,7 +76,7 @@ export function clusterToMeasure(size: Size, view: MetricsView) {
     nodeClassKinds: [NODE_CLASS_KIND],
     instanceTypes: async () => [],
   } as unknown as CloudProvider;
-  const settings = parseSettings(['--cluster-name=test'], {});
+  const settings = parseAwsSettings(['--cluster-name=test'], {});
   const deps = { informers, cluster, cloud, clock, metrics, settings, events: { publish() {} } } as unknown as Deps;
   const stop = new AbortController();
   const controllers = metricsControllers(deps);

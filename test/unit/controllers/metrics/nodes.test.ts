@@ -12,11 +12,11 @@ import {
   ZONE_LABEL,
 } from '#api/objects';
 import { NODE_CLASS_KIND } from '#aws/node-classes';
+import { parseAwsSettings } from '#aws/settings';
 import type { CloudProvider } from '#cloud';
 import { runControllers } from '#kube/reconcilers';
 import { silent } from '#observe/logger';
 import { createMetrics } from '#observe/setup';
-import { parseSettings } from '#process/settings';
 import { ClusterState } from '#state';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { metricsControllers } from '../../../../src/controllers/index.ts';
@@ -51,7 +51,7 @@ function observe(argv: readonly string[] = []) {
       },
     ],
   } as unknown as CloudProvider;
-  const settings = parseSettings(['--cluster-name=test', '--node-hourly-fee=0', ...argv], {});
+  const settings = parseAwsSettings(['--cluster-name=test', '--node-hourly-fee=0', ...argv], {});
   const deps = { informers, cluster, cloud, clock, metrics, settings, events: { publish() {} } } as unknown as Deps;
   const { signal } = new AbortController();
   runControllers({ controllers: metricsControllers(deps), informers, clock, log: silent, metrics, signal });

@@ -19,12 +19,12 @@ import {
   TERMINATION_TIMESTAMP_ANNOTATION,
 } from '#api/objects';
 import { NODE_CLASS_KIND } from '#aws/node-classes';
+import { parseAwsSettings } from '#aws/settings';
 import { type CloudProvider, NodeClaimNotFound } from '#cloud';
 import { ApiError, type Informers, type KubeClient, type Ref } from '#kube/client';
 import { type Controller, type EventNote, runControllers } from '#kube/reconcilers';
 import type { DeleteOptions, PatchOptions, WatchAge } from '#kube/testing';
 import { createMetrics } from '#observe/setup';
-import { parseSettings } from '#process/settings';
 import { ClusterState } from '#state';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { nodeControllers } from '../../../../src/controllers/index.ts';
@@ -222,7 +222,7 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
     clock,
     log,
     metrics,
-    settings: parseSettings(['--cluster-name=test', ...argv], {}),
+    settings: parseAwsSettings(['--cluster-name=test', ...argv], {}),
   };
   const stop = new AbortController();
   runControllers({ controllers: build(deps), informers, clock, log, metrics, signal: stop.signal });

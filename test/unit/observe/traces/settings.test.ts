@@ -1,6 +1,6 @@
 /** OpenTelemetry's environment variables, and how invalid ones are handled. */
 import { describe, expect, it } from '@jest/globals';
-import { parseSettings } from '#process/settings';
+import { parseAwsSettings } from '#aws/settings';
 import { parseTracing, TRACING_VARIABLES } from '../../../../src/observe/traces/settings.ts';
 
 const COLLECTOR = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
@@ -113,13 +113,13 @@ describe('tracing', () => {
 
   it('does not include the headers in printed settings', () => {
     const env = { CLUSTER_NAME: 'demo', ...COLLECTOR, OTEL_EXPORTER_OTLP_HEADERS: 'authorization=secret-token' };
-    const settings = parseSettings([], env);
+    const settings = parseAwsSettings([], env);
     expect(settings.tracing?.headers()).toEqual({ authorization: 'secret-token' });
     expect(JSON.stringify(settings)).not.toContain('secret-token');
   });
 
   it('does not prevent the operator from starting', () => {
-    const { tracing, ignored } = parseSettings([], { CLUSTER_NAME: 'demo', OTEL_EXPORTER_OTLP_ENDPOINT: '::' });
+    const { tracing, ignored } = parseAwsSettings([], { CLUSTER_NAME: 'demo', OTEL_EXPORTER_OTLP_ENDPOINT: '::' });
     expect(tracing).toBeUndefined();
     expect(ignored).toEqual([expect.stringContaining('OTEL_EXPORTER_OTLP_ENDPOINT')]);
   });

@@ -2,9 +2,9 @@
  * Stages of features that change decisions. Alpha features are off by default. Beta features are on by default and have a
  * switch. A feature becomes stable when its switch is removed.
  */
-import { AWS_GATES, CORE_GATES, type FeatureGate } from './feature-gates.ts';
-import { environmentName, type Option } from './options.ts';
-import { OPTIONS } from './settings.ts';
+import { AWS_GATES, AWS_OPERATOR_OPTIONS } from '#aws/settings';
+import { CORE_GATES } from '#process/settings';
+import { environmentName, type FeatureGate, type Option } from '#process/testing';
 
 export interface FeatureStage {
   readonly name: string;
@@ -22,19 +22,20 @@ export const OFF = {
   podDeletionCost: 'false',
   podNomination: 'false',
   podSurge: 'false',
+  drainConditions: 'false',
   evictionPrice: '0',
   nodeHourlyFee: '0',
   spotRisk: '0',
   expectedCpuUtilization: '0',
   costHistory: 'false',
   metrics: 'karpenter',
-} as const satisfies Partial<Record<keyof typeof OPTIONS, string>>;
+} as const satisfies Partial<Record<keyof typeof AWS_OPERATOR_OPTIONS, string>>;
 
 /** Values that switch alpha features on. The default is `true`. */
 const ON: Readonly<Record<string, string>> = { evictionPrice: 'USD' };
 
 export const featureStages = (): readonly FeatureStage[] => [
-  ...Object.entries(OFF).map(([key, off]) => settingStage(key, OPTIONS[key as keyof typeof OFF], off)),
+  ...Object.entries(OFF).map(([key, off]) => settingStage(key, AWS_OPERATOR_OPTIONS[key as keyof typeof OFF], off)),
   ...Object.values(CORE_GATES).map((gate) => gateStage(gate, 'FEATURE_GATES')),
   ...Object.values(AWS_GATES).map((gate) => gateStage(gate, 'AWS_FEATURE_GATES')),
 ];

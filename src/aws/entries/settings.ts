@@ -1,0 +1,1 @@
+export { AWS_GATES, AWS_OPERATOR_OPTIONS, type AwsOperatorSettings, parseAwsSettings } from '../settings.ts';
