@@ -49,6 +49,8 @@ async function others(): Promise<void> {
   if (isWanted('packing')) for await (const line of packingLines(OPTIONS)) print(line);
   const { nodeCostLines } = await import('./node-costs.ts');
   if (isWanted('costs')) for await (const line of nodeCostLines(OPTIONS)) print(line);
+  const { preferenceLines } = await import('./preferences.ts');
+  for (const line of preferenceLines(OPTIONS, isWanted)) print(line);
   const { wideLines } = await import('./wide.ts');
   for await (const line of wideLines(OPTIONS, isWanted)) print(line);
   const { deviceLines } = await import('./devices.ts');

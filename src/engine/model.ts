@@ -490,6 +490,8 @@ export interface PlannedPreferences {
   /** Worth of preferences that running pods would lose by their move, in USD per hour. */
   readonly lostUsdPerHour: number;
   readonly groups: readonly PreferenceDecision[];
+  /** Reason for preferences that the plan does not consider. Absent if it considers all. */
+  readonly omitted?: string;
 }
 
 /** Decision on the preferences of equal pods. */
@@ -508,6 +510,8 @@ export interface PreferenceDecision {
   readonly addedUsdPerHour?: number;
   /** Worth of the preferences that the same plan satisfies in addition. */
   readonly worthUsdPerHour?: number;
+  /** Error in the annotation for the worth of the first pod with one. Absent if there is none. */
+  readonly invalidWorth?: string;
 }
 
 export interface AllocationWork {

@@ -1,6 +1,6 @@
 /** Preferences with a price: launches, reports, and consolidation. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { type KubeObject, PREFERENCES_ANNOTATION } from '#api/objects';
+import { type KubeObject, PREFERENCE_WORTH_ANNOTATION, PREFERENCES_ANNOTATION } from '#api/objects';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, pool } from './pools.ts';
 
@@ -52,6 +52,19 @@ describe('a preference', () => {
     ]);
     const line = scenario.log.find(({ message }) => message === 'computed new nodeclaim(s) to fit pod(s)');
     expect(line?.preferences).toMatch(/satisfied 1 of 4/);
+  }, 300_000);
+
+  it('reports a worth that is not valid on the pod', async () => {
+    scenario = await startScenario(OPTIONS);
+    const { spec, ...rest } = web() as KubeObject & { readonly spec: { readonly template: { metadata: object } } };
+    const metadata = { ...spec.template.metadata, annotations: { [PREFERENCE_WORTH_ANNOTATION]: 'much' } };
+    const annotated = { ...rest, spec: { ...spec, template: { ...spec.template, metadata } } } as KubeObject;
+    await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2, 4] }), annotated);
+    await scenario.until('running pods', async () => (await scenario.running('web')).length === 4);
+    const [event] = await scenario.events('InvalidPreferenceWorthAnnotation');
+    expect(event?.message).toMatch(
+      /^Invalid karpenter-ts.sh\/preference-worth annotation: pod default\/web-\S+: .* "much" has no effect, use a share/,
+    );
   }, 300_000);
 
   it('launches nodes that it is worth', async () => {

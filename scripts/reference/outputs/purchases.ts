@@ -105,6 +105,9 @@ export const SIMULATION = Type.Object(
             ),
           ),
           worthUsdPerHour: Type.Optional(usd('Worth of the preferences that the same plan satisfies in addition')),
+          invalidWorth: Type.Optional(
+            text('Error in the annotation karpenter-ts.sh/preference-worth of the first pod with one'),
+          ),
         }),
         { description: 'Decisions on preferences with a price; absent if there are none' },
       ),

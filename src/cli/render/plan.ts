@@ -135,8 +135,9 @@ export function simulationOf(
     refusal.code === 'no-fit' && refusal.cause !== undefined ? [[pod, refusal.cause] as const] : [],
   );
   const zones = zonesText(plan.claims);
-  const groups = plan.preferences?.groups ?? [];
   const spot = poolSpots(options.pools);
+  const { groups = [], omitted } = plan.preferences ?? {};
+  const unknown = [...options.unknown, ...(omitted === undefined ? [] : [omitted])];
   return {
     nodeClaims: plan.claims.map(claimOf),
     existingNodes: plan.placements.map(({ node, pods }) => ({ name: node, pods: inOrder(pods) })),
@@ -149,6 +150,6 @@ export function simulationOf(
     totalPrice: sumOf(plan.claims, listPriceOf),
     totalBilledPrice: sumOf(plan.claims, billedUsdPerHour),
     ...(options.explain ? { explanations: Object.fromEntries(refused) } : {}),
-    ...(options.unknown.length === 0 ? {} : { unknown: options.unknown }),
+    ...(unknown.length === 0 ? {} : { unknown }),
   };
 }

@@ -28,6 +28,7 @@ export {
   instanceTypeReport,
 } from '../instance-type-report.ts';
 export { groupText, preferencesText, preferenceTexts } from '../preferences/decision-text.ts';
+export { invalidWorth } from '../preferences/worth-terms.ts';
 export { explainRequest, type RequestExplanation } from '../request-explanation.ts';
 export { type PoolSpot, poolSpots, poolSpotText } from '../spot-price.ts';
 export { zonesText } from '../zone-balance.ts';

@@ -3,8 +3,14 @@ import type { Plan, PreferenceDecision } from '../model.ts';
 
 const usd = (amount: number): string => `$${amount.toFixed(4)}/h`;
 
+/** Returns the decision on equal pods, with an error in the worth that they set. */
+export function preferenceText(group: PreferenceDecision): string {
+  const { invalidWorth } = group;
+  return invalidWorth === undefined ? decisionText(group) : `${decisionText(group)}; ${invalidWorth}`;
+}
+
 /** Returns the decision on equal pods, for example "satisfied 1 of 6; all would add $0.1911/h and are worth $0.0064/h". */
-export function preferenceText({ satisfied, wanted, addedUsdPerHour, worthUsdPerHour }: PreferenceDecision): string {
+function decisionText({ satisfied, wanted, addedUsdPerHour, worthUsdPerHour }: PreferenceDecision): string {
   const count = `satisfied ${satisfied} of ${wanted}`;
   if (addedUsdPerHour === undefined || worthUsdPerHour === undefined)
     return satisfied === wanted ? count : `${count}; there is no plan with more preferences for the same pods`;

@@ -55,8 +55,7 @@ export const preferencesOf = ({ spec }: EnginePod): readonly Preference[] =>
 /** Preferences that a solve leaves out: all, or the preferences by host, which need a node for each pod. */
 export type LeftOutPreferences = 'all' | 'by host';
 
-/** Cached, so that pods with the same spec still share their spec. */
-const withoutPreferencesIn = remembering((spec: PodSpec, leftOut: LeftOutPreferences): PodSpec => {
+function softened(spec: PodSpec, leftOut: LeftOutPreferences): PodSpec {
   const { affinity, topologySpreadConstraints } = spec;
   const isKept = ({ topologyKey }: { readonly topologyKey: string }): boolean =>
     leftOut === 'by host' && !isHost(topologyKey);
@@ -79,7 +78,21 @@ const withoutPreferencesIn = remembering((spec: PodSpec, leftOut: LeftOutPrefere
       ),
     }),
   };
-});
+}
+
+/**
+ * Returns a function for pods. Specs and pods are cached, so that pods with the same spec still share their spec, and solves share
+ * their pods.
+ */
+function softening(leftOut: LeftOutPreferences): (pod: EnginePod) => EnginePod {
+  const specOf = remembering((spec: PodSpec) => softened(spec, leftOut));
+  return remembering((pod: EnginePod) => ({ ...pod, spec: specOf(pod.spec) }));
+}
+
+const WITHOUT: Readonly<Record<LeftOutPreferences, (pod: EnginePod) => EnginePod>> = {
+  all: softening('all'),
+  'by host': softening('by host'),
+};
 
 export const withoutPreferences = (pod: EnginePod, leftOut: LeftOutPreferences = 'all'): EnginePod =>
-  preferencesOf(pod).length === 0 ? pod : { ...pod, spec: withoutPreferencesIn(pod.spec, leftOut) };
+  preferencesOf(pod).length === 0 ? pod : WITHOUT[leftOut](pod);

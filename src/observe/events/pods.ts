@@ -1,5 +1,5 @@
 /** Events of pods: launches of nodes for them, reasons for missing launches, and evictions from Nodes. */
-import { DO_NOT_DISRUPT_ANNOTATION } from '#api/objects';
+import { DO_NOT_DISRUPT_ANNOTATION, PREFERENCE_WORTH_ANNOTATION } from '#api/objects';
 import { event, MINUTE } from './declaration.ts';
 
 export const FAILED_SCHEDULING = event({
@@ -127,6 +127,16 @@ export const INVALID_DO_NOT_DISRUPT_ANNOTATION = event({
   meaning: "The pod's do-not-disrupt annotation is neither true nor a duration, so it has no effect.",
   key: 'uid of the pod and the value',
   message: (error: string) => `Invalid ${DO_NOT_DISRUPT_ANNOTATION} annotation: ${error}, ignoring annotation`,
+});
+
+export const INVALID_PREFERENCE_WORTH_ANNOTATION = event({
+  reason: 'InvalidPreferenceWorthAnnotation',
+  type: 'Warning',
+  about: ['Pod'],
+  meaning: "The pod's preference-worth annotation is not a share, so it has no effect.",
+  key: 'uid of the pod and the error',
+  windowMs: 10 * MINUTE,
+  message: (error: string) => `Invalid ${PREFERENCE_WORTH_ANNOTATION} annotation: ${error}`,
 });
 
 export const DO_NOT_DISRUPT_UNTIL = event({

@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { InstanceType, Plan, Snapshot, SolveOptions } from '../../../../src/engine/model.ts';
 import { preferencesOf } from '../../../../src/engine/preferences/preferences.ts';
-import { judgePreferences, spotsIn } from '../../../../src/engine/preferences/satisfaction.ts';
+import { PreferenceJudge } from '../../../../src/engine/preferences/satisfaction.ts';
 import { nodeUsdPerHour } from '../../../../src/engine/purchase.ts';
 import { solve } from '../../../../src/engine/solve.ts';
 import { TopologyBase } from '../../../../src/engine/topology/base.ts';
@@ -30,12 +30,13 @@ const usdOf = ({ claims }: Plan): number =>
 function satisfied(plan: Plan, snapshot: Snapshot): number {
   const base = new TopologyBase(snapshot, { preferences: true });
   const pods = snapshot.pendingPods.filter((pod) => preferencesOf(pod).length > 0);
-  const spots = spotsIn(plan, (id) => snapshot.nodes.findIndex(({ providerId }) => providerId === id));
-  const held = judgePreferences(base, pods, spots);
-  return pods.reduce(
-    (sum, pod) => sum + preferencesOf(pod).reduce((all, { weight }, at) => all + (held.get(pod)?.[at] ? weight : 0), 0),
-    0,
+  const judge = new PreferenceJudge(
+    base,
+    pods,
+    pods.map((pod) => [pod]),
   );
+  const spots = judge.spotsIn(plan, (id) => snapshot.nodes.findIndex(({ providerId }) => providerId === id));
+  return judge.judge(spots).weights.reduce((sum, weight) => sum + weight, 0);
 }
 
 const dearer = (type: InstanceType, by: number): InstanceType => ({

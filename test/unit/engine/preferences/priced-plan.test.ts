@@ -77,7 +77,13 @@ describe('a priced preference', () => {
   });
 
   it('has the worth of the NodePolicy if the annotation is not valid', () => {
-    expect(sizes(planOf({ pendingPods: annotated('much') }, { most: 10 }))).toEqual([6]);
+    const plan = planOf({ pendingPods: annotated('much') }, { most: 10 });
+    expect(sizes(plan)).toEqual([6]);
+    const error =
+      'pod default/web-0: annotation karpenter-ts.sh/preference-worth "much" has no effect, use a share of the price of the pod such as "25%"';
+    expect(plan.preferences?.groups).toMatchObject([{ invalidWorth: error }]);
+    expect(plan.claims[0]?.annotations[PREFERENCES_ANNOTATION]).toContain(error);
+    expect(planOf({ pendingPods: annotated('9%') }).preferences?.groups[0]).not.toHaveProperty('invalidWorth');
   });
 
   it('chooses among nodes that are launched in any case', () => {
