@@ -1,6 +1,6 @@
 /**
- * CPU time of solves with preferences, by kind and number of pods, for each preference policy. `Priced` is compared with `Respect`
- * in turns, so that other work of the machine affects both.
+ * CPU time of solves with preferences, by kind and number of pods, for each preference policy. The policies solve the same pods
+ * in turns, so that further work of the machine affects all of them.
  */
 import { type Affinity, HOSTNAME_LABEL, type LabelSelector, type Pod, ZONE_LABEL } from '#api/objects';
 import { DEFAULT_NODE_HOURLY_FEE } from '#api/values';
@@ -143,10 +143,10 @@ const WORKLOADS: readonly Workload[] = [
 interface PreferenceLine {
   readonly workload: string;
   readonly pods: number;
-  /** Nodes with `Ignore`, `Priced` and `Respect`. */
-  readonly nodes: readonly number[];
-  readonly usdPerHour: readonly number[];
-  readonly cpuMilliseconds: readonly number[];
+  /** Values for `Ignore`, `Priced` and `Respect`. */
+  readonly nodesByPolicy: string;
+  readonly usdByPolicy: string;
+  readonly cpuMsByPolicy: string;
   /** CPU time of `Priced` relative to `Respect`: the median of the ratios of pairs. */
   readonly timesRespect: number;
 }
@@ -181,11 +181,11 @@ export function* preferenceLines(
     yield {
       workload: name,
       pods,
-      nodes: last.map(({ plan }) => plan.claims.length),
-      usdPerHour: last.map(({ plan }) => Number(priceOf(plan).toFixed(3))),
-      cpuMilliseconds: POLICIES.map((_, at) =>
+      nodesByPolicy: last.map(({ plan }) => plan.claims.length).join(' / '),
+      usdByPolicy: last.map(({ plan }) => priceOf(plan).toFixed(2)).join(' / '),
+      cpuMsByPolicy: POLICIES.map((_, at) =>
         Math.round(Math.min(...rounds.map((round) => round[at]?.cpuMs ?? Number.POSITIVE_INFINITY))),
-      ),
+      ).join(' / '),
       timesRespect: Number(
         median(rounds.map(([, priced, respect]) => (priced?.cpuMs ?? 0) / (respect?.cpuMs ?? 1))).toFixed(2),
       ),

@@ -32,6 +32,17 @@ const SECTIONS: Readonly<
       'heap MB': 'heapMb',
     },
   },
+  preferences: {
+    of: ({ timesRespect }) => timesRespect !== undefined,
+    columns: {
+      workload: 'workload',
+      pods: 'pods',
+      'nodes of Ignore / Priced / Respect': 'nodesByPolicy',
+      'USD/h': 'usdByPolicy',
+      'CPU ms': 'cpuMsByPolicy',
+      '× Respect': 'timesRespect',
+    },
+  },
   devices: {
     of: ({ allocationMs }) => allocationMs !== undefined,
     columns: {

@@ -165,8 +165,8 @@ export class Market {
   }
 
   /**
-   * Returns true if a plan without some preferences can be as good as an offer. It is expected to cost at least the price of the
-   * standard, and to satisfy those of the preferences that the standard satisfies.
+   * Returns true if a plan without some preferences can be as good as an offer. The plan is expected to cost at least as much as
+   * the standard. Omitted preferences are expected to be satisfied if the standard satisfies them.
    */
   canPay(leftOut: ReadonlyMap<string, LeftOutPreferences>, best: Offer, standard: Offer): boolean {
     let worth = 0;
@@ -260,7 +260,7 @@ export class Market {
       ...chosen.plan,
       // only this plan has the causes of refusals
       refusals: standard.plan.refusals,
-      claims: this.#annotated(chosen.plan.claims, groups),
+      claims: this.#annotate(chosen.plan.claims, groups),
       preferences: {
         addedUsdPerHour: chosen.usdPerHour - standard.usdPerHour,
         gainedUsdPerHour: chosen.worthUsdPerHour - standard.worthUsdPerHour,
@@ -271,7 +271,7 @@ export class Market {
   }
 
   /** Adds the decisions on the preferences of their pods to planned nodes. */
-  #annotated(claims: readonly PlannedClaim[], decisions: readonly PreferenceDecision[]): readonly PlannedClaim[] {
+  #annotate(claims: readonly PlannedClaim[], decisions: readonly PreferenceDecision[]): readonly PlannedClaim[] {
     const texts = new Map<number, string>();
     const textOf = (group: number): string => {
       const decision = decisions[group];

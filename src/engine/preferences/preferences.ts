@@ -55,7 +55,7 @@ export const preferencesOf = ({ spec }: EnginePod): readonly Preference[] =>
 /** Preferences that a solve leaves out: all, or the preferences by host, which need a node for each pod. */
 export type LeftOutPreferences = 'all' | 'by host';
 
-function softened(spec: PodSpec, leftOut: LeftOutPreferences): PodSpec {
+function omitFrom(spec: PodSpec, leftOut: LeftOutPreferences): PodSpec {
   const { affinity, topologySpreadConstraints } = spec;
   const isKept = ({ topologyKey }: { readonly topologyKey: string }): boolean =>
     leftOut === 'by host' && !isHost(topologyKey);
@@ -80,18 +80,15 @@ function softened(spec: PodSpec, leftOut: LeftOutPreferences): PodSpec {
   };
 }
 
-/**
- * Returns a function for pods. Specs and pods are cached, so that pods with the same spec still share their spec, and solves share
- * their pods.
- */
-function softening(leftOut: LeftOutPreferences): (pod: EnginePod) => EnginePod {
-  const specOf = remembering((spec: PodSpec) => softened(spec, leftOut));
+/** Caches specs and pods, so that pods with the same spec still share their spec, and solves share their pods. */
+function createSoftener(leftOut: LeftOutPreferences): (pod: EnginePod) => EnginePod {
+  const specOf = remembering((spec: PodSpec) => omitFrom(spec, leftOut));
   return remembering((pod: EnginePod) => ({ ...pod, spec: specOf(pod.spec) }));
 }
 
 const WITHOUT: Readonly<Record<LeftOutPreferences, (pod: EnginePod) => EnginePod>> = {
-  all: softening('all'),
-  'by host': softening('by host'),
+  all: createSoftener('all'),
+  'by host': createSoftener('by host'),
 };
 
 export const withoutPreferences = (pod: EnginePod, leftOut: LeftOutPreferences = 'all'): EnginePod =>

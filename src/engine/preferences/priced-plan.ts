@@ -54,7 +54,7 @@ export function pricedPlan(input: PricedSolve): Plan {
     if (first !== undefined && leftOut.has(podKey(first))) grouped.delete(podClass);
   const plan = soft.length === 0 ? ignoring : bestPlan(input, { wishing, soft, grouped, leftOut, ignoring });
   if (leftOut.size === 0) return plan;
-  return withoutDecisions(plan, `those of ${leftOut.size} pods are too different from each other, ${REMEDY}`);
+  return withoutDecisions(plan, `${leftOut.size} pods have too many different preferences, ${REMEDY}`);
 }
 
 const REMEDY = 'use the same labels and preferences in more pods of their namespaces';
@@ -68,7 +68,7 @@ function withoutDecisions(plan: Plan, omitted: string): Plan {
 const NO_DECISIONS: PlannedPreferences = { addedUsdPerHour: 0, gainedUsdPerHour: 0, lostUsdPerHour: 0, groups: [] };
 
 interface Candidates extends Omit<MarketParts, 'common'> {
-  /** Pods with preferences. The preferences of the soft ones are compared with their price. */
+  /** Pods with preferences, including preferences that are not compared with their price. */
   readonly wishing: readonly EnginePod[];
   /** Preferences that no plan considers. */
   readonly leftOut: ReadonlyMap<string, LeftOutPreferences>;

@@ -223,8 +223,8 @@ class Placement {
     const known = this.#counted.get(id);
     if (known !== undefined) return known;
     const kinds = this.#judge.countedBy(own);
-    const counts = merged([this.#countsAround(own, kinds), ...kinds.map((kind) => this.#tally(kind, rule.key))]);
-    const owners = merged(this.#judge.ownersOf(id).map((kind) => this.#tally(kind, rule.key)));
+    const counts = sumCounts([this.#countsAround(own, kinds), ...kinds.map((kind) => this.#tally(kind, rule.key))]);
+    const owners = sumCounts(this.#judge.ownersOf(id).map((kind) => this.#tally(kind, rule.key)));
     const found = { counts, owners, judged: new Map<string, number>(), least: this.#least(own, counts) };
     this.#counted.set(id, found);
     return found;
@@ -310,7 +310,7 @@ function onlyValueOf(key: string, requirements: Requirements): string | undefine
 }
 
 /** Returns the sums of counts. Does not copy the only map with counts. */
-function merged(all: readonly ReadonlyMap<string, number>[]): ReadonlyMap<string, number> {
+function sumCounts(all: readonly ReadonlyMap<string, number>[]): ReadonlyMap<string, number> {
   const [first = NO_COUNTS, ...others] = all.filter(({ size }) => size > 0);
   if (others.length === 0) return first;
   const sum = new Map(first);

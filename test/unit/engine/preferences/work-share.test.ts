@@ -62,7 +62,7 @@ describe('the limit of compared preferences', () => {
     const plan = solve(snapshot({ pendingPods }), { ...OPTIONS, preferencePolicy: 'Priced', packing: 'cheapest' });
     expect(plan.refusals.size).toBe(0);
     expect(plan.preferences?.omitted).toMatch(
-      /^preferences of pods are not considered: those of \d+ pods are too different/,
+      /^preferences of pods are not considered: \d+ pods have too many different preferences/,
     );
     const decided = plan.preferences?.groups.flatMap(({ pods }) => pods) ?? [];
     expect(decided.filter((key) => key.startsWith('calm/'))).toHaveLength(3);
