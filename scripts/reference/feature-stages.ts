@@ -23,6 +23,7 @@ export const OFF = {
   podNomination: 'false',
   podSurge: 'false',
   drainConditions: 'false',
+  scheduledEvents: 'interruption',
   evictionPrice: '0',
   nodeHourlyFee: '0',
   spotRisk: '0',

@@ -67,6 +67,8 @@ export const SURGE_STARTED_ANNOTATION = 'karpenter-ts.sh/surge-started';
 export const RESTARTED_AT_ANNOTATION = 'kubectl.kubernetes.io/restartedAt';
 /** Record of the replacement of the drifted nodes of a NodePool in stages. */
 export const ROLLOUT_ANNOTATION = 'karpenter-ts.sh/rollout';
+/** Start of the next scheduled event of EC2 for the instance of a Node, RFC 3339. */
+export const MAINTENANCE_NOT_BEFORE_ANNOTATION = 'karpenter-ts.sh/maintenance-not-before';
 export const REBOOT_BOOT_ID_ANNOTATION = 'karpenter-ts.sh/reboot-boot-id';
 /** Annotation of a Node that forbids its repair. */
 export const DO_NOT_REPAIR_ANNOTATION = core('do-not-repair');

@@ -402,7 +402,19 @@ function noticeControllers(
 ): readonly Controller[] {
   const { settings, clients, client, informers, events, clock, metrics } = context;
   const { unavailable, spotRisk, reservations } = parts;
-  const acting = { client, informers, events, clock, metrics, unavailable, spotRisk, reservations, interrupted };
+  const plansEvents = settings.scheduledEvents === 'drift';
+  const acting = {
+    client,
+    informers,
+    events,
+    clock,
+    metrics,
+    unavailable,
+    spotRisk,
+    reservations,
+    interrupted,
+    plansEvents,
+  };
   return [
     instanceStatus({ ec2: clients.ec2, ...acting }),
     ...(settings.interruptionQueue === ''

@@ -19,6 +19,8 @@ interface AwsSettings {
   readonly vmMemoryOverheadPercent: number;
   /** Name of the queue. If it is empty, interruptions are not handled. */
   readonly interruptionQueue: string;
+  /** With drift, scheduled events of EC2 are planned maintenance until shortly before their start. */
+  readonly scheduledEvents: 'drift' | 'interruption';
   readonly reservedEnis: number;
   readonly disableDryRun: boolean;
   readonly amiRefreshIntervalMs: number;

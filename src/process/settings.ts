@@ -102,6 +102,11 @@ export const OPTIONS = {
     false,
     'Restart Deployments before the eviction of their only ready pod if the pod has the annotation karpenter-ts.sh/surge; requires the right to patch deployments',
   ),
+  scheduledEvents: text(
+    'scheduled-events',
+    'drift',
+    'Scheduled events of EC2: drift replaces nodes within budgets before an event, interruption deletes NodeClaims immediately as Karpenter does',
+  ),
   drainConditions: toggle(
     'drain-conditions',
     false,
@@ -172,6 +177,7 @@ export interface Settings
     | 'minValuesPolicy'
     | 'mode'
     | 'packing'
+    | 'scheduledEvents'
     | 'consolidation'
     | 'steering'
     | 'featureGates'
@@ -192,6 +198,7 @@ export interface Settings
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
   readonly mode: 'act' | 'observe';
   readonly packing: PackingMode;
+  readonly scheduledEvents: 'drift' | 'interruption';
   readonly consolidation: ConsolidationMode;
   readonly steering: boolean;
   readonly featureGates: Open<typeof CORE_GATES>;
@@ -264,6 +271,7 @@ export function parseSettings<Table = unknown, Own = unknown>(
     minValuesPolicy: oneOf('MIN_VALUES_POLICY', raw.minValuesPolicy, ['Strict', 'BestEffort'] as const),
     mode: oneOf('MODE', raw.mode, ['act', 'observe'] as const),
     packing,
+    scheduledEvents: oneOf('SCHEDULED_EVENTS', raw.scheduledEvents, ['drift', 'interruption'] as const),
     preferencePolicy:
       raw.preferencePolicy === ''
         ? defaultPreferencePolicy(packing, consolidation)

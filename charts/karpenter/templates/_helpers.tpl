@@ -171,6 +171,7 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
   (list "POD_NOMINATION" "podNomination" false)
   (list "POD_SURGE" "podSurge" false)
   (list "DRAIN_CONDITIONS" "drainConditions" false)
+  (list "SCHEDULED_EVENTS" "scheduledEvents" false)
   (list "EVICTION_PRICE" "evictionPrice" false)
   (list "METRICS" "metrics" false)
   (list "NODE_HOURLY_FEE" "nodeHourlyFee" false)

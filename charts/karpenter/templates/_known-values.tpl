@@ -109,6 +109,7 @@ settings:
   podNomination: true
   podSurge: true
   drainConditions: true
+  scheduledEvents: true
   costHistory: true
   metrics: true
   featureGates:

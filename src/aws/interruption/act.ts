@@ -38,6 +38,7 @@ import type { Reservations } from '../reservations/reservations.ts';
 import type { SpotRisk } from '../spot-risk/spot-risk.ts';
 import { spotPoolOf } from '../spot-risk/watch.ts';
 import type { MessageKind } from './messages.ts';
+import { planMaintenance } from './scheduled-events.ts';
 
 /** Kinds of queue messages and of EC2 status checks. */
 export type InterruptionKind = MessageKind | 'instance_status' | 'system_status' | 'event_status';
@@ -68,6 +69,8 @@ export interface ActOptions {
   readonly metrics: AwsMetrics;
   readonly unavailable: UnavailableOfferings;
   readonly reservations: Reservations;
+  /** True if scheduled events are planned maintenance until shortly before their start. */
+  readonly plansEvents: boolean;
   readonly spotRisk?: Pick<SpotRisk, 'interrupted'>;
   /** Called for each NodeClaim that is deleted. */
   readonly interrupted?: ((claim: NodeClaim, kind: InterruptionKind) => void) | undefined;
@@ -149,6 +152,7 @@ async function deleteClaim(
 /**
  * Publishes an event, records shortages and deletes the NodeClaims of the instances. Ignores instances without a
  * NodeClaim.
+ * @param notBeforeMs start of a scheduled event
  * @throws Error with all failures, after all instances have been handled
  */
 export async function act(
@@ -156,6 +160,7 @@ export async function act(
   instanceIds: readonly string[],
   options: ActOptions,
   log: Logger,
+  notBeforeMs?: number,
 ): Promise<void> {
   if (kind === 'no_op') return;
   const response = RESPONSES[kind];
@@ -175,6 +180,8 @@ export async function act(
         .store(NODE)
         .list()
         .find((each) => instanceIdOfNode(each) === id);
+      const isEvent = kind === 'scheduled_change' || kind === 'event_status';
+      if (isEvent && options.plansEvents && (await planMaintenance({ claim, node, notBeforeMs }, options, log))) return;
       const objects = node === undefined ? [claim] : [claim, node];
       if (!isOwnTermination(kind, claim))
         options.events.publish(...objects.map((object) => eventFor(object, response.event, response.event.message())));

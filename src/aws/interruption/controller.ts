@@ -93,7 +93,7 @@ class InterruptionQueue {
    * parsed.
    */
   async #handle(message: SqsMessage, log: Logger): Promise<void> {
-    const { queueName, metrics, clock } = this.#options;
+    const { queueName, metrics, clock, plansEvents } = this.#options;
     let parsed: Message;
     try {
       parsed = parseMessage(message.Body);
@@ -103,7 +103,9 @@ class InterruptionQueue {
       return;
     }
     metrics.interruptionReceived.inc({ message_type: parsed.kind });
-    await act(parsed.kind, parsed.instanceIds, this.#options, log.with({ queue: queueName }));
+    const { kind, instanceIds, notBeforeMs, isClosed } = parsed;
+    if (!(isClosed && plansEvents))
+      await act(kind, instanceIds, this.#options, log.with({ queue: queueName }), notBeforeMs);
     if (parsed.timeMs !== undefined)
       metrics.interruptionSeconds.observe(Math.max(0, clock.now() - parsed.timeMs) / 1000);
     await this.#remove(message);

@@ -15,6 +15,10 @@ export interface Message {
   readonly instanceIds: readonly string[];
   /** Time of this event. Undefined if the event has no time. */
   readonly timeMs: number | undefined;
+  /** Start of a scheduled change. Undefined if the event has no start. */
+  readonly notBeforeMs?: number | undefined;
+  /** True for a scheduled change that was cancelled or has ended. */
+  readonly isClosed?: boolean;
 }
 
 interface Envelope {
@@ -41,7 +45,7 @@ function instanceId(detail: JsonObject, field: string): string {
   return value;
 }
 
-type Parsed = Pick<Message, 'kind' | 'instanceIds'>;
+type Parsed = Omit<Message, 'timeMs'>;
 type Parser = (detail: JsonObject) => Parsed;
 
 const nothing: Parsed = { kind: 'no_op', instanceIds: [] };
@@ -65,7 +69,9 @@ function healthEvent(detail: JsonObject): Parsed {
   const values = entities.map((entity) => (isObject(entity) ? text(entity, 'entityValue') : ''));
   // dedicated hosts and volumes also have such events
   const instanceIds = values.filter((value) => INSTANCE_ID.test(value));
-  return { kind: 'scheduled_change', instanceIds };
+  const startMs = Date.parse(text(detail, 'startTime'));
+  const notBeforeMs = Number.isNaN(startMs) ? undefined : startMs;
+  return { kind: 'scheduled_change', instanceIds, notBeforeMs, isClosed: text(detail, 'statusCode') === 'closed' };
 }
 
 /** Parsers by source and detail type. Both apply to version 0 of the envelope. */

@@ -192,6 +192,11 @@ export const KNOWN_VALUES = `
       false,
       ""
     ],
+    "scheduledEvents": [
+      "drift",
+      "interruption",
+      ""
+    ],
     "costHistory": true,
     "metrics": [
       "budget",

@@ -36,6 +36,15 @@ export const INSTANCE_UNHEALTHY = event({
   message: () => 'An unhealthy warning was triggered for the instance',
 });
 
+export const MAINTENANCE_SCHEDULED = event({
+  reason: 'MaintenanceScheduled',
+  type: 'Normal',
+  about: ['NodeClaim', 'Node'],
+  key: 'uid of the object, and time',
+  meaning: 'EC2 has scheduled an event of the instance. The node is replaced before it, within budgets.',
+  message: (notBefore: string) => `EC2 has scheduled maintenance of the instance, not before ${notBefore}`,
+});
+
 export const INSTANCE_STOPPING = event({
   reason: 'InstanceStopping',
   type: 'Warning',

@@ -126,6 +126,7 @@ describe('a value of charts/karpenter', () => {
     ['settings.podNomination', false],
     ['settings.podSurge', false],
     ['settings.drainConditions', false],
+    ['settings.scheduledEvents', 'drift'],
     ['settings.metrics', 'budget'],
     ['dashboards.enabled', false],
     ['prometheusRule.enabled', false],

@@ -53,6 +53,7 @@ function world({ labels = {}, finalizers = [] as string[], withNode = true, hasI
     clock,
     metrics: awsMetrics(metrics),
     unavailable,
+    plansEvents: true,
     reservations: { exhausted: (id: string) => void exhausted.push(id) } as unknown as Reservations,
     spotRisk: {
       interrupted: (id: string, pool: SpotPool, kind: string) =>

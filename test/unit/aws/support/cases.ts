@@ -54,6 +54,7 @@ export async function replay(world: Json, recorded: Json): Promise<Replay> {
         isolatedVpc: false,
         eksControlPlane: false,
         vmMemoryOverheadPercent: second ? 0.1 : 0.075,
+        scheduledEvents: 'drift',
         interruptionQueue: '',
         mode: 'act',
         spotRisk: 1,
