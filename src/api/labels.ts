@@ -319,3 +319,11 @@ export const GANG_MIN_ANNOTATION = 'karpenter-ts.sh/gang-min';
 export const GANG_TOPOLOGY_ANNOTATION = 'karpenter-ts.sh/gang-topology';
 /** Annotation of pods: `Together` or `WhenFinished`, the way to disrupt the nodes of their gang. */
 export const GANG_DISRUPTION_ANNOTATION = 'karpenter-ts.sh/gang-disruption';
+/** Annotation of CapacityBuffers: share of the requests of all pods of the cluster, in percent, for which room is kept. */
+export const BUFFER_CLUSTER_ANNOTATION = 'karpenter-ts.sh/buffer-cluster-percentage';
+/** Annotation of CapacityBuffers: `never`, so that room that pods have taken is not made again. */
+export const BUFFER_REFILL_ANNOTATION = 'karpenter-ts.sh/buffer-refill';
+/** Annotations of CapacityBuffers: start of the times with room as a cron schedule, their length, and the time zone. */
+export const BUFFER_SCHEDULE_ANNOTATION = 'karpenter-ts.sh/buffer-schedule';
+export const BUFFER_DURATION_ANNOTATION = 'karpenter-ts.sh/buffer-schedule-duration';
+export const BUFFER_TIME_ZONE_ANNOTATION = 'karpenter-ts.sh/buffer-time-zone';

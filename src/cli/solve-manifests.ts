@@ -1,9 +1,10 @@
 /** Solves manifests, and compares the results with and without a change. */
 
-import type { VolumeAttachment } from '#api/objects';
+import type { Pod, VolumeAttachment } from '#api/objects';
+import { billedPriceOf, HOURS_PER_MONTH, nodePrices } from '#engine/costs';
 import type { RemedyProof } from '#engine/explanations';
 import type { Plan, SolveOptions } from '#engine/model';
-import { checkRemedies, provePodRemedy, solve } from '#engine/solve';
+import { bufferPrices, checkRemedies, isVirtual, provePodRemedy, solve } from '#engine/solve';
 import {
   type ChangeEffect,
   type ClusterTotals,
@@ -85,9 +86,30 @@ export async function solveManifests(
     world,
     plan,
     proveRemedy: (pod) => provePodRemedy(pod, { ...unchecked, plan }),
-    notes: [...unknownGates('--feature-gates', CORE_GATES, gates.keys()), ...ofTypes, ...world.notes],
+    notes: [
+      ...unknownGates('--feature-gates', CORE_GATES, gates.keys()),
+      ...ofTypes,
+      ...world.notes,
+      ...bufferNotes(world, snapshot.pendingPods, plan),
+    ],
     unknown: [...world.unknown, ...unknown],
   };
+}
+
+/** Returns a note on the price of the room of each CapacityBuffer. */
+function bufferNotes({ snapshot, allPools }: World, pods: readonly Pod[], plan: Plan): readonly string[] {
+  if (!pods.some(isVirtual)) return [];
+  const prices = nodePrices(snapshot.nodes, allPools, snapshot.commitments);
+  const existing = new Map(
+    snapshot.nodes.map(({ providerId, allocatable }) => {
+      const price = prices.get(providerId);
+      return [providerId, { allocatable, usdPerHour: price === undefined ? 0 : billedPriceOf(price) }];
+    }),
+  );
+  return [...bufferPrices(plan, pods, existing)].map(
+    ([name, usdPerHour]) =>
+      `CapacityBuffer ${name}: its room costs $${(usdPerHour * HOURS_PER_MONTH).toFixed(2)} a month (730 hours)`,
+  );
 }
 
 const situationOf = ({ snapshot, leaving, allPools: pools }: World): Situation => ({ snapshot, leaving, pools });

@@ -13,7 +13,7 @@ import {
 
 /** Reason why the pods of a buffer are unknown. `reason` is the reason of the buffer's condition ReadyForProvisioning. */
 export interface BufferProblem {
-  readonly reason: 'ScalableRefNotFound' | 'PodTemplateNotFound' | 'ResolutionFailed';
+  readonly reason: 'ScalableRefNotFound' | 'PodTemplateNotFound' | 'ResolutionFailed' | 'InvalidAnnotation';
   readonly message: string;
 }
 

@@ -49,11 +49,16 @@ export const bufferKey = ({ metadata }: Pick<CapacityBuffer, 'metadata'>): strin
 
 /**
  * Returns the number of virtual pods: the larger of `replicas` and `percentage` (rounded up, at least one) of the workload's
- * `current` replicas, within `limits`. If neither is set, returns the number that `limits` allow.
+ * `current` replicas and the share of the cluster, within `limits`. If neither is set, returns the number that `limits` allow.
  * @throws Error if a quantity is not valid, or if the number of pods is too high
  */
-export function desiredReplicas(spec: CapacityBufferSpec, template: PodTemplateSpec, current?: number): number {
-  const replicas = wantedReplicas(spec, template, current);
+export function desiredReplicas(
+  spec: CapacityBufferSpec,
+  template: PodTemplateSpec,
+  current?: number,
+  ofCluster?: number,
+): number {
+  const replicas = wantedReplicas(spec, template, { current, ofCluster });
   if (replicas <= MOST_VIRTUAL_PODS) return replicas;
   throw new RangeError(
     `Cannot reserve capacity for ${replicas} pods: at most ${MOST_VIRTUAL_PODS} are allowed; ` +
@@ -61,11 +66,16 @@ export function desiredReplicas(spec: CapacityBufferSpec, template: PodTemplateS
   );
 }
 
-function wantedReplicas(spec: CapacityBufferSpec, template: PodTemplateSpec, current?: number): number {
+function wantedReplicas(
+  spec: CapacityBufferSpec,
+  template: PodTemplateSpec,
+  { current, ofCluster }: { readonly current: number | undefined; readonly ofCluster: number | undefined },
+): number {
   const { replicas, percentage = 0 } = spec;
   const share = current !== undefined && current > 0 && percentage > 0 ? Math.ceil((current * percentage) / 100) : 0;
-  const hasCandidate = replicas !== undefined || (spec.percentage !== undefined && (current ?? 0) > 0);
-  const desired = Math.max(replicas ?? 0, share);
+  const hasCandidate =
+    replicas !== undefined || ofCluster !== undefined || (spec.percentage !== undefined && (current ?? 0) > 0);
+  const desired = Math.max(replicas ?? 0, share, ofCluster ?? 0);
   const allowed = allowedByLimits(spec, template);
   if (allowed === undefined) return desired;
   return hasCandidate ? Math.min(desired, allowed) : allowed;
@@ -73,7 +83,7 @@ function wantedReplicas(spec: CapacityBufferSpec, template: PodTemplateSpec, cur
 
 /** Returns undefined if the pods request no limited resource. */
 function allowedByLimits({ limits }: CapacityBufferSpec, template: PodTemplateSpec): number | undefined {
-  const requests = podRequests(podOf(template, { name: '' }));
+  const requests = podRequests(podOfTemplate(template, { name: '' }));
   const counts = Object.entries(resourcesOf(limits)).flatMap(([name, limit]) => {
     const request = name === 'pods' ? 0 : amountIn(requests, name);
     return request > 0 ? [Math.floor(limit / request)] : [];
@@ -81,7 +91,7 @@ function allowedByLimits({ limits }: CapacityBufferSpec, template: PodTemplateSp
   return counts.length === 0 ? undefined : Math.min(...counts);
 }
 
-const podOf = ({ metadata, spec }: PodTemplateSpec, own: Pod['metadata']): Pod => ({
+export const podOfTemplate = ({ metadata, spec }: PodTemplateSpec, own: Pod['metadata']): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { ...(metadata?.labels && { labels: metadata.labels }), ...own },
@@ -119,7 +129,7 @@ export function virtualPods(
       creationTimestamp: timestamp(nowMs),
     };
     return {
-      ...podOf(template, own),
+      ...podOfTemplate(template, own),
       spec: shared,
       status: { conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] },
     };
@@ -146,7 +156,7 @@ export const isVirtual = ({ metadata }: EnginePod): boolean =>
   metadata.annotations?.[CAPACITY_BUFFER_FAKE_POD_ANNOTATION] === 'true';
 
 /** Returns the owner of a virtual pod: `namespace/name` of the buffer, or the id of the gang of a ProvisioningRequest. */
-const ownerOf = ({ metadata }: Pod): string => {
+export const ownerOf = ({ metadata }: Pod): string => {
   const request = own(metadata.annotations ?? {}, CONSUME_REQUEST_ANNOTATIONS[0]);
   return request === undefined ? bufferOf(metadata) : `ProvisioningRequest ${metadata.namespace}/${request}`;
 };

@@ -1,14 +1,20 @@
 /** Pods for which a capacity buffer reserves room, and their number. */
 
-import type { CapacityBuffer, Kind, KubeObject } from '#api/objects';
+import { type CapacityBuffer, getCondition, type Kind, type KubeObject, type Pod } from '#api/objects';
 import {
   type BufferProblem,
+  type BufferRules,
   type BufferTarget,
+  bufferRules,
   bufferSource,
+  clusterShare,
+  consumersOf,
+  countTaken,
   desiredReplicas,
   expectRoomBeside,
   isProblem,
   notFound,
+  READY_FOR_PROVISIONING,
   templateTarget,
   workloadTarget,
 } from '#engine/solve';
@@ -36,20 +42,58 @@ export async function findTarget(
   return found === undefined ? notFound(source, namespace) : workloadTarget(found);
 }
 
-/**
- * Returns the number of pods to reserve capacity for, or the reason why it is unknown.
- * @param reserved number of pods of other buffers
- */
-export function bufferReplicas(
-  { spec }: CapacityBuffer,
+interface BufferFacts {
+  readonly nowMs: number;
+  /** Number of pods of other buffers. */
+  readonly reserved: number;
+  /** Returns all pods of the cluster. */
+  readonly pods: () => readonly Pod[];
+}
+
+/** Number of pods to reserve capacity for. */
+interface BufferSize {
+  readonly replicas: number;
+  /** True if pods have taken all room of a buffer that is not filled again. */
+  readonly isFulfilled: boolean;
+}
+
+/** Returns the number of pods to reserve capacity for now, or the reason why it is unknown. */
+export function bufferSize(
+  buffer: CapacityBuffer,
   { template, current }: BufferTarget,
-  reserved: number,
-): number | BufferProblem {
+  { nowMs, reserved, pods }: BufferFacts,
+): BufferSize | BufferProblem {
+  const rules = tryRules(buffer);
+  if (isProblem(rules)) return rules;
+  const { clusterPercentage, isOpenAt, isOneShot } = rules;
   try {
-    const replicas = desiredReplicas(spec, template, current);
+    const ofCluster = clusterPercentage === undefined ? undefined : clusterShare(clusterPercentage, template, pods());
+    const desired = desiredReplicas(buffer.spec, template, current, ofCluster);
+    const left = isOneShot ? remainderOf(buffer, template, { desired, pods: pods() }) : desired;
+    const replicas = isOpenAt(nowMs) ? left : 0;
     expectRoomBeside(reserved, replicas);
-    return replicas;
+    return { replicas, isFulfilled: isOneShot && left === 0 && desired > 0 };
   } catch (error) {
     return { reason: 'ResolutionFailed', message: messageOf(error) };
   }
+}
+
+function tryRules(buffer: CapacityBuffer): BufferRules | BufferProblem {
+  try {
+    return bufferRules(buffer);
+  } catch (error) {
+    return { reason: 'InvalidAnnotation', message: messageOf(error) };
+  }
+}
+
+/** Room that pods have taken stays taken after they end. Until the spec changes, the status has the smallest rest so far. */
+function remainderOf(
+  buffer: CapacityBuffer,
+  template: BufferTarget['template'],
+  { desired, pods }: { readonly desired: number; readonly pods: readonly Pod[] },
+): number {
+  const left = Math.max(0, desired - countTaken(consumersOf(buffer, template, pods), template));
+  const resolved = getCondition(buffer, READY_FOR_PROVISIONING);
+  const isSame = resolved?.status === 'True' && resolved.observedGeneration === (buffer.metadata.generation ?? 0);
+  return isSame ? Math.min(left, buffer.status?.replicas ?? left) : left;
 }

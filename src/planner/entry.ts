@@ -1,4 +1,4 @@
-export { bufferReplicas, findTarget } from './capacity-buffers.ts';
+export { bufferSize, findTarget } from './capacity-buffers.ts';
 export { type CeilingSources, ceilingReader, ceilingSources } from './ceilings.ts';
 export { type JudgedClaim, judgeClaim } from './claim-conditions.ts';
 export {

@@ -1,6 +1,6 @@
 /** Capacity buffers: room for future pods, so that they start immediately. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { CAPACITY_BUFFER, type CapacityBufferSpec, getCondition, POD_TEMPLATE } from '#api/objects';
+import { CAPACITY_BUFFER, type CapacityBufferSpec, getCondition, isTrue, POD_TEMPLATE } from '#api/objects';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, commands, leaks, pool } from './pools.ts';
 
@@ -23,6 +23,9 @@ const buffer = (spec: CapacityBufferSpec): Promise<unknown> =>
     metadata: { name: 'spare', namespace: NAMESPACE },
     spec,
   });
+
+const annotate = (annotations: Record<string, string>): Promise<unknown> =>
+  scenario.kube.patch(CAPACITY_BUFFER, { name: 'spare', namespace: NAMESPACE }, { metadata: { annotations } });
 
 const says = (text: string): Promise<true> =>
   scenario.until(
@@ -77,5 +80,37 @@ describe('a CapacityBuffer', () => {
     for (const { spec } of await scenario.pods('web')) expect(before).toContain(spec.nodeName);
     await nodesOf(3);
     await says('True FitsExistingCapacity');
+  }, 300_000);
+
+  it('gives its room to pods only once if it is not filled again', async () => {
+    await begin();
+    await scenario.apply(deployment('web', 0, {}, { cpu: '1500m' }));
+    await buffer({ scalableRef: { apiGroup: 'apps', kind: 'Deployment', name: 'web' }, replicas: 1 });
+    await annotate({ 'karpenter-ts.sh/buffer-refill': 'never' });
+    await nodesOf(1);
+    await says('True FitsExistingCapacity');
+    await scenario.scale('web', 1);
+    await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1);
+    await scenario.until('the end of the buffer', async () => {
+      const found = await scenario.kube.find(CAPACITY_BUFFER, { name: 'spare', namespace: NAMESPACE });
+      return found !== undefined && isTrue(found, 'Fulfilled') && found.status?.replicas === 0;
+    });
+    await scenario.pass(60_000);
+    expect(await scenario.nodes()).toHaveLength(1);
+  }, 300_000);
+
+  it('keeps no room while an annotation is not valid, and reports the remedy', async () => {
+    await begin();
+    await scenario.apply(deployment('web', 1, {}, { cpu: '1500m' }));
+    await buffer({ scalableRef: { apiGroup: 'apps', kind: 'Deployment', name: 'web' }, replicas: 1 });
+    await nodesOf(2);
+    await annotate({ 'karpenter-ts.sh/buffer-schedule': 'daily' });
+    const [event] = await scenario.until('an event', async () => {
+      const events = await scenario.events('InvalidAnnotation');
+      return events.length > 0 ? events : undefined;
+    });
+    expect(event?.message).toContain('set karpenter-ts.sh/buffer-schedule-duration to a duration such as "10h"');
+    await says('False NotReadyForProvisioning');
+    await nodesOf(1);
   }, 300_000);
 });

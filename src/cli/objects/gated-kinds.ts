@@ -27,7 +27,7 @@ import {
   virtualPods,
 } from '#engine/solve';
 import { messageOf } from '#lib';
-import { bufferReplicas, findTarget } from '#planner';
+import { bufferSize, findTarget } from '#planner';
 import type { Manifest } from './read.ts';
 import { validateStored } from './stored.ts';
 
@@ -97,7 +97,7 @@ interface Buffered {
  * Reads CapacityBuffers from manifests and creates the virtual pods that reserve their capacity.
  * @throws InputError with the buffer and the field
  */
-async function bufferPods(manifests: readonly Manifest[], nowMs: number): Promise<Buffered> {
+async function bufferPods(manifests: readonly Manifest[], all: readonly Pod[], nowMs: number): Promise<Buffered> {
   const pods: Pod[] = [];
   const notes: string[] = [];
   for (const manifest of manifests.filter(({ object }) => object.kind === 'CapacityBuffer')) {
@@ -106,11 +106,13 @@ async function bufferPods(manifests: readonly Manifest[], nowMs: number): Promis
     const buffer = { ...read, metadata: { ...read.metadata, namespace, uid } };
     if (!isActive(buffer)) continue;
     const target = await findTarget(buffer, async (kind, ref) => findIn(manifests, kind, ref));
-    const replicas = isProblem(target) ? target : bufferReplicas(buffer, target, pods.length);
-    if (isProblem(target) || typeof replicas !== 'number') {
-      const { message } = isProblem(target) ? target : (replicas as BufferProblem);
+    const size = isProblem(target)
+      ? target
+      : bufferSize(buffer, target, { nowMs, reserved: pods.length, pods: () => all });
+    if (isProblem(target) || isProblem(size)) {
+      const { message } = isProblem(target) ? target : (size as BufferProblem);
       notes.push(`${manifest.where}: no capacity is reserved: ${message}`);
-    } else pods.push(...virtualPods(buffer, target.template, replicas, nowMs));
+    } else pods.push(...virtualPods(buffer, target.template, size.replicas, nowMs));
   }
   return { pods, notes };
 }
@@ -147,7 +149,7 @@ export async function reservedRoom(
   pods: readonly Pod[],
   nowMs: number,
 ): Promise<Buffered & { readonly requests: readonly ProvisioningRequest[] }> {
-  const buffered = await bufferPods(manifests, nowMs);
+  const buffered = await bufferPods(manifests, pods, nowMs);
   const requests = requestsIn(manifests);
   const requested = podsOfRequests(requests, manifests, pods);
   return {

@@ -1,17 +1,20 @@
 /** Updates the virtual pods of each capacity buffer, and writes the requested capacity to its status. */
 
 import {
+  BUFFER_REFILL_ANNOTATION,
   CAPACITY_BUFFER,
   type CapacityBuffer,
   type ConditionUpdate,
   getCondition,
+  type KubeObject,
+  POD,
   POD_TEMPLATE,
   type Pod,
   type PodTemplate,
   uidOf,
   withCondition,
 } from '#api/objects';
-import type { Plan } from '#engine/model';
+import { isScheduled, type Plan } from '#engine/model';
 import {
   ACTIVE_CAPACITY,
   type BufferOutcome,
@@ -28,14 +31,15 @@ import {
 } from '#engine/solve';
 import { keyOf, type Store, unlessGone, writeChanges } from '#kube/client';
 import { after, type Key, type Outcome, type Reconciler, settled, type Trigger } from '#kube/reconcilers';
-import { messageOf, withBoundedConcurrency } from '#lib';
-import { BUFFER_INFEASIBLE, eventOf } from '#observe/events';
+import { messageOf, own, sameJson, withBoundedConcurrency } from '#lib';
+import { BUFFER_INFEASIBLE, BUFFER_INVALID, eventOf } from '#observe/events';
 import type { Logger } from '#observe/logger';
-import { bufferReplicas, findTarget } from '#planner';
+import { bufferSize, findTarget } from '#planner';
 import type { Deps } from '../deps.ts';
 import { retryWrites } from '../retry.ts';
 
 const REVIEW_MS = 30_000;
+const FULFILLED = 'Pods have taken all room, and it is not made again';
 const UNSUPPORTED_STRATEGY = 'UnsupportedStrategy';
 
 /** Opens a provisioning run. The same id counts once per run. */
@@ -60,12 +64,16 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
     this.#deps = deps;
     this.#provisioning = provisioning;
     this.#store = deps.informers.store(CAPACITY_BUFFER);
-    this.triggers = [ofTemplates(() => this.#store.list())];
+    this.triggers = [ofTemplates(() => this.#store.list()), ofConsumers(() => this.#store.list())];
     deps.cluster.virtualPods.addSource(() => this.#areAllSeen());
   }
 
   filter(buffer: CapacityBuffer, event: 'added' | 'updated' | 'deleted', before?: CapacityBuffer): boolean {
-    return event !== 'updated' || buffer.metadata.generation !== before?.metadata.generation;
+    return (
+      event !== 'updated' ||
+      buffer.metadata.generation !== before?.metadata.generation ||
+      !sameJson(buffer.metadata.annotations, before?.metadata.annotations)
+    );
   }
 
   removed(ref: Key): void {
@@ -85,13 +93,15 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
       await this.#fail(buffer, target);
     } else {
       const others = this.#deps.cluster.virtualPods.countBeside(bufferKey(buffer));
-      const replicas = bufferReplicas(buffer, target, others);
-      if (typeof replicas !== 'number') {
-        await this.#fail(buffer, replicas);
+      const { clock, cluster } = this.#deps;
+      const pods = (): readonly Pod[] => cluster.stores.pods.list();
+      const size = bufferSize(buffer, target, { nowMs: clock.now(), reserved: others, pods });
+      if (isProblem(size)) {
+        await this.#fail(buffer, size);
         return after(REVIEW_MS);
       }
-      this.#provide(buffer, target.template, replicas);
-      await this.#writeResolved(buffer, target, replicas);
+      this.#provide(buffer, target.template, size.replicas);
+      await this.#writeResolved(buffer, target, size);
     }
     this.#provisioning.trigger(buffer.metadata.uid ?? bufferKey(buffer));
     return after(REVIEW_MS);
@@ -135,6 +145,10 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
 
   async #fail(buffer: CapacityBuffer, problem: Pick<ConditionUpdate, 'reason' | 'message'>): Promise<void> {
     this.#withdraw(bufferKey(buffer));
+    if (problem.reason === 'InvalidAnnotation') {
+      const message = BUFFER_INVALID.message(problem.message ?? '');
+      this.#deps.events.publish(eventOf(BUFFER_INVALID, buffer, { message, dedupe: [uidOf(buffer), message] }));
+    }
     await this.#write(buffer, {}, { type: READY_FOR_PROVISIONING, status: 'False', ...problem });
   }
 
@@ -147,7 +161,11 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
     await this.#write(buffer, {}, { type: READY_FOR_PROVISIONING, ...update });
   }
 
-  async #writeResolved(buffer: CapacityBuffer, { podTemplate }: BufferTarget, replicas: number): Promise<void> {
+  async #writeResolved(
+    buffer: CapacityBuffer,
+    { podTemplate }: BufferTarget,
+    { replicas, isFulfilled }: { readonly replicas: number; readonly isFulfilled: boolean },
+  ): Promise<void> {
     const status: CapacityBuffer['status'] = {
       replicas,
       provisioningStrategy: ACTIVE_CAPACITY,
@@ -156,12 +174,13 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
         podTemplateGeneration: podTemplate.generation,
       }),
     };
-    await this.#write(buffer, status, {
-      type: READY_FOR_PROVISIONING,
-      status: 'True',
-      reason: 'Resolved',
-      message: 'Pod template resolved successfully',
-    });
+    const ready = { type: READY_FOR_PROVISIONING, status: 'True', reason: 'Resolved' } as const;
+    const fulfilled: ConditionUpdate = isFulfilled
+      ? { type: 'Fulfilled', status: 'True', reason: 'BufferFilled', message: FULFILLED }
+      : { type: 'Fulfilled', status: 'False', reason: 'RoomLeft', message: 'Pods have not taken all room' };
+    const isReported = isFulfilled || getCondition(buffer, fulfilled.type) !== undefined;
+    const filled = isReported ? withCondition(buffer, fulfilled, this.#deps.clock.now()).status : {};
+    await this.#write(buffer, { ...filled, ...status }, { ...ready, message: 'Pod template resolved successfully' });
   }
 
   async #write(buffer: CapacityBuffer, status: CapacityBuffer['status'], ready: ConditionUpdate): Promise<void> {
@@ -181,6 +200,26 @@ const ofTemplates = (buffers: () => readonly CapacityBuffer[]): Trigger => ({
           buffer.metadata.namespace === metadata.namespace && buffer.spec.podTemplateRef?.name === metadata.name,
       )
       .map((buffer) => ({ name: buffer.metadata.name, ...(metadata.namespace && { namespace: metadata.namespace }) })),
+});
+
+const isBound = (object: KubeObject): boolean => isScheduled(object as Pod);
+
+/** Triggers the buffers that are not filled again when a pod of their namespace is bound. */
+const ofConsumers = (buffers: () => readonly CapacityBuffer[]): Trigger => ({
+  kind: POD,
+  keysFor: (pod, _event, before) =>
+    !isBound(pod) || (before !== undefined && isBound(before))
+      ? []
+      : buffers()
+          .filter(
+            (buffer) =>
+              buffer.metadata.namespace === pod.metadata.namespace &&
+              own(buffer.metadata.annotations ?? {}, BUFFER_REFILL_ANNOTATION) !== undefined,
+          )
+          .map((buffer) => ({
+            name: buffer.metadata.name,
+            ...(pod.metadata.namespace && { namespace: pod.metadata.namespace }),
+          })),
 });
 
 const AT_ONCE = 10;

@@ -1,3 +1,4 @@
+export { type BufferRules, bufferPrices, bufferRules, clusterShare, consumersOf, countTaken } from '../buffer-rules.ts';
 export {
   type BufferProblem,
   type BufferTarget,

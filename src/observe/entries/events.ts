@@ -83,6 +83,7 @@ export {
 } from '../events/nodes.ts';
 export {
   BUFFER_INFEASIBLE,
+  BUFFER_INVALID,
   CLOCK_SKEWED,
   conditionChanged,
   FINALIZED,

@@ -434,11 +434,21 @@ status: ${status}
   });
 
   it('provisions capacity buffers, and reports buffers that it cannot provision', async () => {
-    const buffer = (name: string, spec: string): string =>
-      `apiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityBuffer\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
+    const buffer = (name: string, spec: string, annotations = '{}'): string =>
+      `apiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityBuffer\nmetadata: {name: ${name}, annotations: ${annotations}}\nspec: ${spec}\n`;
     const buffers = [
       buffer('spare', '{scalableRef: {kind: Deployment, name: web, apiGroup: apps}, percentage: 50}'),
       buffer('lost', '{podTemplateRef: {name: gone}, replicas: 1}'),
+      buffer(
+        'weekly',
+        '{scalableRef: {kind: Deployment, name: web, apiGroup: apps}, percentage: 50}',
+        '{karpenter-ts.sh/buffer-schedule: "0 9 * * mon", karpenter-ts.sh/buffer-schedule-duration: 1h}',
+      ),
+      buffer(
+        'wrong',
+        '{scalableRef: {kind: Deployment, name: web, apiGroup: apps}}',
+        '{karpenter-ts.sh/buffer-cluster-percentage: "half"}',
+      ),
     ].join('---\n');
     const filename = [write('pool.yaml', POOL), write('pods.yaml', PODS('900m')), write('buffers.yaml', buffers)];
     const { simulation, notes } = await simulate({ filename, nowMs: 0 });
@@ -448,6 +458,8 @@ status: ${status}
       expect.stringContaining('is used instead'),
       expect.stringMatching(/^CapacityBuffers are included, /),
       expect.stringMatching(/CapacityBuffer lost: no capacity is reserved: PodTemplate "default\/gone" not found$/),
+      expect.stringMatching(/CapacityBuffer wrong: no capacity is reserved: .*"half"; use an integer from 1 to 1000$/),
+      expect.stringMatching(/^CapacityBuffer default\/spare: its room costs \$\d+\.\d\d a month \(730 hours\)$/),
     ]);
   });
 

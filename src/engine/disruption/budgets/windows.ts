@@ -42,8 +42,11 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   return format;
 }
 
-/** Returns the time that the clock of the zone shows, as if it were UTC, in whole minutes. */
-function clockMs(timeZone: string, atMs: number): number {
+/**
+ * Returns the time that the clock of the zone shows, as if it were UTC, in whole minutes.
+ * @throws RangeError if the zone is unknown
+ */
+export function clockIn(timeZone: string, atMs: number): number {
   const parts = new Map(
     formatOf(timeZone)
       .formatToParts(atMs)
@@ -70,7 +73,7 @@ export function isOpenAt({ timeZone = 'UTC', allowed, policy }: OpenHours, atMs:
 
 function readClock(timeZone: string, atMs: number, policy: string): number {
   try {
-    return clockMs(timeZone, atMs);
+    return clockIn(timeZone, atMs);
   } catch {
     throw new Error(
       `invalid windows of NodePolicy ${policy}, time zone "${timeZone}" is unknown, expected for example Europe/Berlin`,
@@ -83,7 +86,7 @@ export function nextTurnMs(hours: OpenHours, fromMs: number): number | undefined
   const now = isOpenAt(hours, fromMs);
   const { timeZone = 'UTC', allowed } = hours;
   const minutes = [...new Set([0, ...allowed.flatMap(({ start, end }) => [minuteOf(start), minuteOf(end)])])];
-  const firstDayMs = Math.floor(clockMs(timeZone, fromMs) / DAY_MS) * DAY_MS;
+  const firstDayMs = Math.floor(clockIn(timeZone, fromMs) / DAY_MS) * DAY_MS;
   // times of adjacent days can overlap if the clock is set between them
   const times = Array.from({ length: MOST_DAYS }, (_, day) => turnsOn(timeZone, firstDayMs + day * DAY_MS, minutes));
   return times
@@ -95,7 +98,7 @@ export function nextTurnMs(hours: OpenHours, fromMs: number): number | undefined
 
 /** Returns the times at which the clock of the zone reaches one of the minutes of a day or is set. */
 function turnsOn(timeZone: string, dayMs: number, minutes: readonly number[]): readonly number[] {
-  const offset = (atMs: number): number => clockMs(timeZone, atMs) - Math.floor(atMs / MINUTE_MS) * MINUTE_MS;
+  const offset = (atMs: number): number => clockIn(timeZone, atMs) - Math.floor(atMs / MINUTE_MS) * MINUTE_MS;
   const [before, after] = [dayMs - DAY_MS, dayMs + 2 * DAY_MS];
   const offsets = new Set([offset(before), offset(after)]);
   const times = minutes.flatMap((minute) => [...offsets].map((ahead) => dayMs + minute * MINUTE_MS - ahead));
