@@ -319,7 +319,7 @@ export const GANG_MIN_ANNOTATION = 'karpenter-ts.sh/gang-min';
 export const GANG_TOPOLOGY_ANNOTATION = 'karpenter-ts.sh/gang-topology';
 /** Annotation of pods: `Together` or `WhenFinished`, the way to disrupt the nodes of their gang. */
 export const GANG_DISRUPTION_ANNOTATION = 'karpenter-ts.sh/gang-disruption';
-/** Annotation of CapacityBuffers: share of the requests of all pods of the cluster, in percent, for which room is kept. */
+/** Annotation of CapacityBuffers: share of the requests of all pods of the cluster, in percent. Room is kept for it. */
 export const BUFFER_CLUSTER_ANNOTATION = 'karpenter-ts.sh/buffer-cluster-percentage';
 /** Annotation of CapacityBuffers: `never`, so that room that pods have taken is not made again. */
 export const BUFFER_REFILL_ANNOTATION = 'karpenter-ts.sh/buffer-refill';

@@ -100,7 +100,7 @@ function clockOf(timeZone: string, nowMs: number): number {
 
 const isShared = (name: string): boolean => name === 'cpu' || name === 'memory' || name.includes('/');
 
-/** Returns the resources of a pod of the template for which room is kept. */
+/** Returns the resources of a pod of the template that count for its room. */
 const chunkOf = (template: PodTemplateSpec): readonly (readonly [name: string, amount: number])[] => {
   const requests = podRequests(podOfTemplate(template, { name: '' }));
   return Object.keys(requests).flatMap((name) => {
@@ -144,7 +144,7 @@ export function consumersOf(
   );
 }
 
-/** Returns the number of pods of the template whose room the consumers have taken. */
+/** Returns the number of pods of the template with room that the consumers have taken. */
 export function countTaken(consumers: readonly EnginePod[], template: PodTemplateSpec): number {
   const total = totalOf(consumers);
   const counts = chunkOf(template).map(([name, amount]) => Math.floor(amountIn(total, name) / amount + 1e-9));

@@ -25,7 +25,7 @@ export function fitsBudgets(unit: readonly Candidate[], budgets: ReadonlyMap<str
   return [...Map.groupBy(unit, poolOf)].every(([pool, { length }]) => length <= (budgets.get(pool) ?? 0));
 }
 
-/** Returns the candidates without those that belong to a gang with nodes that are not candidates. */
+/** Returns the candidates, except for members of gangs with nodes that are not candidates. */
 export function wholeGangs(
   candidates: readonly Candidate[],
   gangs: Gangs = NO_GANGS,

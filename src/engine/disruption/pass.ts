@@ -219,7 +219,7 @@ async function surveyOf(disruptionClass: Method['class'], pass: PassInput, pause
   };
 }
 
-/** Returns the nodes of gangs on several nodes. If one of the nodes must stay, the others are blocked. */
+/** Returns the nodes of gangs on several nodes. If one of the nodes must stay, the rest are blocked. */
 function gangsAmong({ gangs: units = new Map(), nodes, pools }: PassInput, blocks: Map<string, Block>): Gangs {
   const gangs = new Map<string, { readonly text: string; readonly candidates: readonly Candidate[] }>();
   if (units.size === 0) return gangs;
