@@ -113,6 +113,8 @@ export const BALANCED_ZONE_ANNOTATION = 'karpenter-ts.sh/balanced-zone';
 export const PREFERENCES_ANNOTATION = 'karpenter-ts.sh/preferences';
 /** Annotation of a pod: worth of a preference with weight 100, as a part of the price of the pod, such as `25%`. */
 export const PREFERENCE_WORTH_ANNOTATION = 'karpenter-ts.sh/preference-worth';
+/** Annotation of a pod: maximum share of the replicas of its workload on spot nodes, such as `50%`. */
+export const SPOT_SHARE_ANNOTATION = 'karpenter-ts.sh/spot-share';
 export const INSTANCE_PROFILE_ANNOTATION = aws('instance-profile-name');
 export const TAGGED_ANNOTATION = aws('tagged');
 export const CLUSTER_NAME_TAGGED_ANNOTATION = 'compatibility.karpenter.k8s.aws/cluster-name-tagged';

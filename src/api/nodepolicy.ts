@@ -2,7 +2,7 @@
 import { KARPENTER_TS_GROUP } from './labels.ts';
 import { repairErrors, repairSection } from './policy-repair.ts';
 import { rolloutErrors, rolloutSection } from './policy-rollout.ts';
-import { spotSection } from './policy-spot.ts';
+import { spotErrors, spotSection } from './policy-spot.ts';
 import { choice, type Declared, list, number, object, optional, rule, stringMap, text } from './schema/declare.ts';
 import { columns, type Resource, type ResourceDeclaration } from './schema/resource.ts';
 import { conditions } from './shapes.ts';
@@ -183,6 +183,7 @@ const SECTION_ERRORS: {
   },
   repair: repairErrors,
   rollout: rolloutErrors,
+  spot: spotErrors,
 };
 
 /** Returns the errors of the sections that the API server cannot detect, with the path of the field. */

@@ -8,6 +8,7 @@ import {
   type RemedyProof,
   refusedVerdict,
   runningText,
+  spotTexts,
   type WaitingPod,
   waitingText,
 } from '#engine/explanations';
@@ -38,12 +39,13 @@ export function simulatedVerdict(pod: string, { simulation, snapshot, waiting }:
     if (found) return { pod, code: 'running', text: runningText(found, name) };
   }
   const preferences = preferenceTexts(simulation.preferences).get(pod);
+  const spot = spotTexts(simulation.spotRules).get(pod);
   const place = simulation.existingNodes.find(({ pods }) => pods.includes(pod));
-  if (place) return { ...verdictOnNode(pod, place.name, snapshot), ...defined({ preferences }) };
+  if (place) return { ...verdictOnNode(pod, place.name, snapshot), ...defined({ preferences, spot }) };
   const claim = simulation.nodeClaims.find(({ pods }) => pods.includes(pod));
   return claim
-    ? { pod, code: 'bought', text: boughtText(claim), ...defined({ preferences }) }
-    : refusal(pod, simulation);
+    ? { pod, code: 'bought', text: boughtText(claim), ...defined({ preferences, spot }) }
+    : { ...refusal(pod, simulation), ...defined({ spot }) };
 }
 
 /** Returns the verdicts on all pending pods of a simulation. */
@@ -81,11 +83,25 @@ function boughtText(claim: SimulateResult['simulation']['nodeClaims'][number]): 
 }
 
 export function podVerdictText(verdict: ShownVerdict): string {
-  const { pod, code, text, preferences, since, until, nextAttempt, decided, event, proof, nodePools = [] } = verdict;
+  const {
+    pod,
+    code,
+    text,
+    preferences,
+    spot,
+    since,
+    until,
+    nextAttempt,
+    decided,
+    event,
+    proof,
+    nodePools = [],
+  } = verdict;
   const facts = [
     ['verdict', code],
     ['because', text],
     ['prefers', preferences],
+    ['spot', spot],
     ['since', since],
     ['until', until],
     ['next', nextAttempt],

@@ -138,6 +138,30 @@ export interface SpotTerms {
   readonly maxPrice?: number;
   /** Number of instance types of a replacement of a spot node by a spot node. */
   readonly consolidationTypes?: number;
+  /** Maximum share of the replicas of a workload. */
+  readonly share?: number;
+  /** Time for which pods wait for spot capacity. */
+  readonly onDemandAfterMs?: number;
+}
+
+/** Rule of a NodePolicy for pods that could run on spot nodes. */
+export interface SpotRule {
+  /** `share`: the pods must not run on spot. `wait`: the pods wait for spot capacity. Codes are public. */
+  readonly code: 'share' | 'wait';
+  readonly workload: string;
+  readonly policy: string;
+  /** Namespaced names. */
+  readonly pods: readonly string[];
+  /** Share of the policy, or the lower share of the workload. */
+  readonly share?: number;
+  /** Number of replicas with the same controller, including the pods to place. */
+  readonly replicas?: number;
+  /** Maximum number of replicas on spot. */
+  readonly most?: number;
+  /** Number of replicas that stay on spot nodes. */
+  readonly onSpot?: number;
+  /** End of the wait, RFC 3339. */
+  readonly until?: string;
 }
 
 /** Amounts that some nodes must not exceed together. */
@@ -442,6 +466,8 @@ export type PodRefusal =
       readonly limits?: readonly Cause[];
       /** Gang of the pod that did not find room for its minimum number of pods. */
       readonly gang?: GangShortage;
+      /** Rule of a NodePolicy that keeps the pod off spot or off on-demand nodes. */
+      readonly spot?: string;
       /** Equally close causes, until `checkRemedies` has chosen one of them. */
       readonly candidates?: CauseCandidates;
     }
@@ -480,6 +506,8 @@ export interface Plan {
   readonly allocation?: AllocationWork;
   /** Present if pods have preferences with a price. */
   readonly preferences?: PlannedPreferences;
+  /** Rules for spot that were in force. Absent without such rules. */
+  readonly spot?: readonly SpotRule[];
 }
 
 export interface PlannedPreferences {

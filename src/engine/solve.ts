@@ -36,7 +36,14 @@ import { CompiledSnapshot } from './solver/compiled-snapshot.ts';
 import { DevicePlacement } from './solver/device-placement.ts';
 import { type Amounts, sum } from './solver/dimensions.ts';
 import { emptiable, type RankedNode } from './solver/emptiable.ts';
-import { afterDaemons, gangsLast, heavyLast, leftOverFirst, putBookedFirst } from './solver/entry-order.ts';
+import {
+  afterDaemons,
+  gangsLast,
+  heavyLast,
+  leftOverFirst,
+  onDemandLast,
+  putBookedFirst,
+} from './solver/entry-order.ts';
 import { withFewerClaims } from './solver/fewer-claims.ts';
 import { finaliseAll } from './solver/finalise.ts';
 import { PoolLimits, SharedLimits } from './solver/limits.ts';
@@ -52,6 +59,7 @@ import { ReservedUnits } from './solver/reservations.ts';
 import { Scheduler, type SchedulerParts } from './solver/scheduler.ts';
 import { type Template, templateOf } from './solver/template.ts';
 import { cheapestFirst, type TieBreak } from './solver/ties.ts';
+import { SpotUse } from './spot-use.ts';
 import { Topology } from './topology/topology.ts';
 import { WithheldLaunches } from './withheld-launches.ts';
 import { balanceZones } from './zone-balance.ts';
@@ -72,6 +80,8 @@ export interface Variation {
   readonly quiet?: Quiet | undefined;
   /** Gangs of pending pods in the order of trial. Their pods are tried after all other pods. */
   readonly gangs?: readonly Gang[] | undefined;
+  /** Namespaced names of pods that must not run on spot nodes. They do not join new nodes that can be spot nodes. */
+  readonly onDemand?: ReadonlySet<string> | undefined;
   /** Default: all preferences. */
   readonly preferences?: PreferenceUse | undefined;
 }
@@ -130,21 +140,27 @@ export function prepare(snapshot: EngineSnapshot, options: SolveOptions): Prepar
         new VariationSolve(common, { ...variation, pendingPods: pods, gangs: placed }, limits).plan(),
     });
   };
+  const spotUse = SpotUse.of(snapshot, () => common.launchedNodes);
+  const solvePriced = (variation: Variation, limits: SolveLimits): Plan => {
+    if (options.preferencePolicy !== 'Priced') return solveOnce(variation, limits);
+    const { mostLaunches = Number.POSITIVE_INFINITY } = options;
+    // plans are compared as a whole
+    const whole = { ...limits, mostLaunches: Number.POSITIVE_INFINITY };
+    const plan = pricedPlan({
+      common,
+      pods: variation.pendingPods ?? snapshot.pendingPods,
+      isSimulation,
+      options: { ...options, ...limits },
+      solve: (preferences, explain = false) =>
+        solveOnce({ ...variation, preferences }, { ...whole, explain: explain && options.explain === true }),
+    });
+    return withFewerClaims(plan, mostLaunches);
+  };
   return {
     solve: (variation = {}, limits = options) => {
-      if (options.preferencePolicy !== 'Priced') return solveOnce(variation, limits);
-      const { mostLaunches = Number.POSITIVE_INFINITY } = options;
-      // plans are compared as a whole
-      const whole = { ...limits, mostLaunches: Number.POSITIVE_INFINITY };
-      const plan = pricedPlan({
-        common,
-        pods: variation.pendingPods ?? snapshot.pendingPods,
-        isSimulation,
-        options: { ...options, ...limits },
-        solve: (preferences, explain = false) =>
-          solveOnce({ ...variation, preferences }, { ...whole, explain: explain && options.explain === true }),
-      });
-      return withFewerClaims(plan, mostLaunches);
+      const rules = spotUse?.rulesFor(variation.pendingPods ?? snapshot.pendingPods);
+      if (rules === undefined) return solvePriced(variation, limits);
+      return rules.report(solvePriced({ ...variation, pendingPods: rules.pods, onDemand: rules.onDemand }, limits));
     },
     emptiable: (worstFirst) => emptiable(common, worstFirst),
   };
@@ -191,6 +207,8 @@ class VariationSolve {
   readonly #gangOf: ReadonlyMap<string, number>;
   /** Pods of gangs that fit into the limits only with the smallest types. */
   readonly #smallest: Set<string>;
+  /** Pods that must not run on spot nodes. Simulations of disruption join them with other pods, because they need few nodes. */
+  readonly #onDemand: ReadonlySet<string>;
   /** NodePools that the current attempt did not pack, by name. */
   readonly #unpacked = new Map<string | undefined, UnpackedPool>();
 
@@ -222,7 +240,8 @@ class VariationSolve {
     this.#gangOf = new Map(this.#gangs.flatMap((gang, at) => keysOf(gang).map((key) => [key, at] as const)));
     this.#smallest = new Set(this.#gangs.filter(({ isSmall }) => isSmall).flatMap(keysOf));
     const ordered = heavyLast(leftOverFirst(this.#units.ordered(sorted), options.first ?? []));
-    this.#order = gangsLast(putBookedFirst(ordered), this.#gangOf);
+    this.#onDemand = options.reservedMode === 'fallback' ? NONE : (variation.onDemand ?? NONE);
+    this.#order = gangsLast(onDemandLast(putBookedFirst(ordered), this.#onDemand), this.#gangOf);
     this.#pace = new Pace(options);
     this.#noAmounts = common.dimensions.amounts({});
     this.#leavingAt = common.positionsOf(leaving);
@@ -410,6 +429,7 @@ class VariationSolve {
         parts.templates.map(({ name }) => name),
       ),
       smallest: this.#smallest,
+      onDemand: this.#onDemand,
     });
   }
 

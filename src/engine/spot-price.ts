@@ -1,5 +1,6 @@
 /** Maximum price of spot offerings as a part of the on-demand price. */
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '#api/objects';
+import { formatDuration } from '#api/values';
 import { requirementsOf } from './instance-types.ts';
 import type { InstanceType, Offering, PoolInput, SpotLimit, SpotTerms } from './model.ts';
 import { sharedType, sharedTypeList } from './shared-types.ts';
@@ -70,11 +71,13 @@ export const poolSpots = (pools: readonly PoolInput[]): readonly PoolSpot[] =>
 
 /** Returns the text of a report, such as "default (NodePolicy spot): at most 60 % of on-demand, …". */
 export function poolSpotText({ nodePool, policy, ...terms }: PoolSpot): string {
-  const { maxPrice, offerings, aboveMaxPrice, consolidationTypes } = terms;
+  const { maxPrice, offerings, aboveMaxPrice, consolidationTypes, share, onDemandAfterMs } = terms;
   const parts = [
     maxPrice === undefined
       ? []
       : [`at most ${percentText(maxPrice)} of on-demand, which ${aboveMaxPrice} of ${offerings} spot offerings exceed`],
+    share === undefined ? [] : [`at most ${percentText(share)} of the replicas of a workload`],
+    onDemandAfterMs === undefined ? [] : [`on-demand after ${formatDuration(onDemandAfterMs)}`],
     consolidationTypes === undefined ? [] : [`${consolidationTypes} instance types for spot-to-spot consolidation`],
   ];
   return `${nodePool} (NodePolicy ${policy}): ${parts.flat().join('; ')}`;

@@ -1,13 +1,21 @@
 /** Section `spot` of NodePolicies, for NodePools and for launches. */
 import { type NodePolicy, type NodePool, sectionFor } from '#api/objects';
-import { shareOf } from '#api/values';
+import { shareOf, spotWaitMs } from '#api/values';
 import { type InstanceType, type SpotTerms, withinSpotPrice } from '#engine/model';
 import { defined, remembering } from '#lib';
 
 /** Cached by policy, so that derived data can be cached by object. */
 const termsOf = remembering(({ metadata, spec: { spot = {} } }: NodePolicy): SpotTerms => {
-  const { maxPrice, consolidationTypes } = spot;
-  return { policy: metadata.name, ...defined({ maxPrice: shareOf(maxPrice), consolidationTypes }) };
+  const { maxPrice, consolidationTypes, share } = spot;
+  return {
+    policy: metadata.name,
+    ...defined({
+      maxPrice: shareOf(maxPrice),
+      consolidationTypes,
+      share: shareOf(share),
+      onDemandAfterMs: spotWaitMs(spot),
+    }),
+  };
 });
 
 /** Returns the terms of a NodePool, or undefined if no policy sets them. */

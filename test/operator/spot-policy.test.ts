@@ -37,3 +37,47 @@ describe('the maximum price of spot', () => {
     expect(await capacityTypes()).toEqual(['on-demand', 'spot']);
   }, 300_000);
 });
+
+describe('the share of replicas on spot', () => {
+  const onSpot = async (): Promise<number> => {
+    const spot = new Set(
+      (await scenario.nodes())
+        .filter(({ metadata }) => metadata.labels?.[CAPACITY_TYPE_LABEL] === 'spot')
+        .map(({ metadata }) => metadata.name),
+    );
+    return (await scenario.running('web')).filter(({ spec }) => spot.has(spec.nodeName ?? '')).length;
+  };
+
+  it('is kept by launches, by a scale-up, and after the replacement of an interrupted node', async () => {
+    scenario = await startScenario({ ...BRISK, env: { PACKING: 'cheapest' } });
+    await scenario.apply(...scenario.example('ec2nodeclass.yaml'), BOTH, policy({ share: '70%' }));
+    await scenario.apply(deployment('web', 4, {}, { cpu: '1500m' }));
+    await scenario.until('running pods', async () => (await scenario.running('web')).length === 4);
+    expect(await onSpot()).toBe(2);
+    await scenario.apply(deployment('web', 10, {}, { cpu: '1500m' }));
+    await scenario.until('more running pods', async () => (await scenario.running('web')).length === 10);
+    expect(await onSpot()).toBe(7);
+
+    const [gone] = (await scenario.nodes()).filter(({ metadata }) => metadata.labels?.[CAPACITY_TYPE_LABEL] === 'spot');
+    const id = gone?.spec?.providerID?.split('/').at(-1) ?? '';
+    scenario.world.aws.faults.terminate(id);
+    await scenario.until('a replacement', async () => {
+      const names = (await scenario.nodes()).map(({ metadata }) => metadata.name);
+      return !names.includes(gone?.metadata.name ?? '') && (await scenario.running('web')).length === 10;
+    });
+    expect(await onSpot()).toBeLessThanOrEqual(7);
+  }, 300_000);
+});
+
+describe('the wait for spot capacity', () => {
+  it('launches on-demand capacity only after the time of the policy', async () => {
+    scenario = await startScenario(BRISK);
+    const waiting = policy({ onDemandAfter: '5m', maxPrice: '1%' });
+    await scenario.apply(...scenario.example('ec2nodeclass.yaml'), BOTH, waiting);
+    await scenario.apply(deployment('web', 1, {}, { cpu: '1500m' }));
+    await scenario.pass(2 * 60_000);
+    expect(await scenario.claims()).toEqual([]);
+    await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1);
+    expect(await capacityTypes()).toEqual(['on-demand']);
+  }, 300_000);
+});

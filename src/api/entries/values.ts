@@ -16,6 +16,7 @@ export {
   type PreferencePolicy,
   packingPolicy,
 } from '../policy.ts';
+export { spotWaitMs } from '../policy-spot.ts';
 export {
   compareQuantities,
   formatQuantity,

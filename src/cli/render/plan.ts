@@ -12,8 +12,10 @@ import {
   podKey,
   quantityList,
   type Requirement,
+  type SpotRule,
 } from '#engine/model';
 import type { ChangeEffect } from '#engine/what-if';
+import { defined } from '#lib';
 
 export interface SimulatedClaim {
   readonly nodePool: string;
@@ -53,6 +55,8 @@ export interface SimulationAnswer {
   readonly preferences?: readonly PreferenceDecision[];
   /** Use of spot capacity by NodePools with a policy. Undefined without such a policy. */
   readonly spot?: readonly PoolSpot[];
+  /** Rules for spot that were in force. Undefined if there were none. */
+  readonly spotRules?: readonly SpotRule[];
   /** Sum of the prices of offerings at list prices, in USD per hour. */
   readonly totalPrice: number;
   /** Sum of the billed prices, in USD per hour. */
@@ -147,6 +151,7 @@ export function simulationOf(
     ...(zones !== undefined && { zones }),
     ...(groups.length > 0 && { preferences: groups.map(roundDecision) }),
     ...(spot.length > 0 && { spot }),
+    ...defined({ spotRules: plan.spot }),
     totalPrice: sumOf(plan.claims, listPriceOf),
     totalBilledPrice: sumOf(plan.claims, billedUsdPerHour),
     ...(options.explain ? { explanations: Object.fromEntries(refused) } : {}),

@@ -1,7 +1,14 @@
 /** Renders a simulation as text. */
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '#api/objects';
-import { groupText, type PoolSpot, poolSpotText, withDetails, withoutRequests } from '#engine/explanations';
-import type { PodRefusal, PreferenceDecision } from '#engine/model';
+import {
+  groupText,
+  type PoolSpot,
+  poolSpotText,
+  spotGroupText,
+  withDetails,
+  withoutRequests,
+} from '#engine/explanations';
+import type { PodRefusal, PreferenceDecision, SpotRule } from '#engine/model';
 import { misfitText } from '#engine/solve';
 import { own } from '#lib';
 import { effectSummary, effectText } from './effect.ts';
@@ -97,9 +104,11 @@ const preferenceLine = (group: PreferenceDecision): string =>
 
 const spotLine = (pool: PoolSpot): string => `  ${indented(poolSpotText(pool), '    ', terminalWidth())}`;
 
+const spotRuleLine = (rule: SpotRule): string => `  ${indented(spotGroupText(rule), '    ', terminalWidth())}`;
+
 export function simulationText(answer: SimulationAnswer): string {
   const { nodeClaims, existingNodes, unschedulable, waiting = {}, totalBilledPrice, explanations } = answer;
-  const { effect, unknown, zones, preferences = [], spot = [] } = answer;
+  const { effect, unknown, zones, preferences = [], spot = [], spotRules = [] } = answer;
   const planning = totalPlanning(nodeClaims);
   // the fee is the same for most nodes, so only the total has it
   const hasPlanning = planningText(figuresOf({ ...planning, fee: 0 })) !== '';
@@ -111,7 +120,7 @@ export function simulationText(answer: SimulationAnswer): string {
     table(headings, claimRows(nodeClaims, hasPlanning)),
     zones === undefined ? '' : indented(`balanced zones: ${zones}`, '  ', terminalWidth()),
     preferences.length === 0 ? '' : ['PREFERENCES', ...preferences.map(preferenceLine)].join('\n'),
-    spot.length === 0 ? '' : ['SPOT', ...spot.map(spotLine)].join('\n'),
+    spot.length === 0 ? '' : ['SPOT', ...spot.map(spotLine), ...spotRules.map(spotRuleLine)].join('\n'),
     table(['EXISTING NODE', 'PODS'], placed),
     refused === 0 ? '' : ['UNSCHEDULABLE', ...refusalLines(answer)].join('\n'),
     waits === 0 ? '' : ['WAITING', ...waitingLines(waiting)].join('\n'),

@@ -9,6 +9,7 @@ import {
   preferenceTexts,
   refusedVerdict,
   runningText,
+  spotTexts,
   waitingText,
 } from '#engine/explanations';
 import {
@@ -35,6 +36,7 @@ interface Entry {
   readonly decision: Decision;
   readonly decidedMs: number;
   readonly preferences?: string | undefined;
+  readonly spot?: string | undefined;
 }
 
 interface LimitedPod {
@@ -57,10 +59,17 @@ export class PodVerdicts {
     const entries = new Map<string, Entry>();
     const decidedMs = this.#deps.clock.now();
     const preferences = preferenceTexts(plan.preferences?.groups);
+    const spot = spotTexts(plan.spot);
     const put = (key: string, decision: Decision): void => {
       const pod = pods.get(key);
       if (pod !== undefined)
-        entries.set(key, { uid: pod.metadata.uid, decision, decidedMs, preferences: preferences.get(key) });
+        entries.set(key, {
+          uid: pod.metadata.uid,
+          decision,
+          decidedMs,
+          preferences: preferences.get(key),
+          spot: spot.get(key),
+        });
     };
     for (const key of plan.notEvaluated) {
       const known = this.#entries.get(key);
@@ -174,8 +183,12 @@ export class PodVerdicts {
     if (claim !== undefined) return this.#launchVerdict(key, { claim, nodePool: poolNameOf(claim) });
     const entry = this.#entries.get(key);
     if (entry === undefined || entry.uid !== pod.metadata.uid) return this.#undecided(pod);
-    const { decision, decidedMs, preferences } = entry;
-    return { ...this.#decisionVerdict(key, decision), ...defined({ preferences }), decided: timestamp(decidedMs) };
+    const { decision, decidedMs, preferences, spot } = entry;
+    return {
+      ...this.#decisionVerdict(key, decision),
+      ...defined({ preferences, spot }),
+      decided: timestamp(decidedMs),
+    };
   }
 
   #decisionVerdict(pod: string, decision: Decision): PodVerdict {

@@ -34,6 +34,8 @@ export interface PodVerdict {
   readonly cause?: Cause;
   /** Preferences of the pod and of equal pods, with their price and the decision. Only for preferences with a price. */
   readonly preferences?: string;
+  /** Rule of a NodePolicy that keeps the pod off spot nodes, or lets it wait for spot capacity. */
+  readonly spot?: string;
   /** Start and end of the time for which the pod is held. */
   readonly since?: string;
   readonly until?: string;
@@ -61,13 +63,19 @@ interface RefusalParts {
   /** Reasons of all NodePools. */
   readonly text: string;
   readonly cause?: Cause | undefined;
+  /** Rule for spot that restricts the pod. */
+  readonly spot?: string | undefined;
 }
 
 const partsOf = (refusal: PodRefusal): RefusalParts => ({
   text: refusal.text,
   cause: refusal.code === 'no-fit' ? refusal.cause : undefined,
+  spot: refusal.code === 'no-fit' ? refusal.spot : undefined,
 });
-const messageOf = ({ text, cause }: RefusalParts): string => (cause === undefined ? text : withDetails(cause, text));
+const afterSpot = (spot: string | undefined, text: string): string => (spot === undefined ? text : `${spot}; ${text}`);
+
+const messageOf = ({ text, cause, spot }: RefusalParts): string =>
+  afterSpot(spot, cause === undefined ? text : withDetails(cause, text));
 
 /** Longest text of a refusal in an event, without the command that shows the rest. */
 const MOST_IN_EVENT = 250;
@@ -79,7 +87,7 @@ export const refusalNote = (pod: ObjectName, refusal: PodRefusal): string => ref
 export function refusalNoteOf({ namespace = 'default', name }: ObjectName, parts: RefusalParts): string {
   const whole = messageOf(parts);
   if (whole.length <= MOST_IN_EVENT) return whole;
-  const own = parts.cause === undefined ? parts.text : causeText(parts.cause);
+  const own = afterSpot(parts.spot, parts.cause === undefined ? parts.text : causeText(parts.cause));
   return `${clip(own)}${REST}${name} -n ${namespace}`;
 }
 
@@ -105,12 +113,13 @@ export function withoutCommand(text: string): string {
 export function refusedVerdict(pod: string, refusal: PodRefusal): PodVerdict {
   if (refusal.code === 'gang') return { pod, code: 'gang', text: refusal.text };
   if (refusal.code !== 'no-fit') return { pod, code: 'unschedulable', text: withRemedy(refusal.text) };
-  const { cause, pools } = refusal;
+  const { cause, pools, spot } = refusal;
   return {
     pod,
     code: 'unschedulable',
     text: cause === undefined ? 'no NodePool can launch a node for the pod' : causeText(cause),
     ...(cause && { cause, ...defined({ nextAttempt: cause.nextAttempt }) }),
+    ...defined({ spot }),
     nodePools: pools.map(({ nodePool, misfit }) => ({ nodePool, code: misfit.code, text: misfitText(misfit) })),
   };
 }

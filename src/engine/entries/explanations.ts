@@ -31,4 +31,5 @@ export { groupText, preferencesText, preferenceTexts } from '../preferences/deci
 export { invalidWorth } from '../preferences/worth-terms.ts';
 export { explainRequest, type RequestExplanation } from '../request-explanation.ts';
 export { type PoolSpot, poolSpots, poolSpotText } from '../spot-price.ts';
+export { spotGroupText, spotTexts } from '../spot-use.ts';
 export { zonesText } from '../zone-balance.ts';

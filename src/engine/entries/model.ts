@@ -50,6 +50,7 @@ export type {
   Resources,
   Snapshot,
   SolveOptions,
+  SpotRule,
   SpotTerms,
   StateNode,
   UnpackedPool,

@@ -20,6 +20,15 @@ export function putBookedFirst<T extends Entry>(entries: readonly T[]): readonly
   return booked.length === 0 ? entries : [...booked, ...entries.filter(({ pod }) => !isBooked(pod))];
 }
 
+/** Moves pods to the end that must not run on spot, so that other pods do not join their on-demand nodes instead of spot nodes. */
+export const onDemandLast = <T extends Entry>(entries: readonly T[], onDemand: ReadonlySet<string>): readonly T[] =>
+  onDemand.size === 0
+    ? entries
+    : [
+        ...entries.filter(({ pod }) => !onDemand.has(podKey(pod))),
+        ...entries.filter(({ pod }) => onDemand.has(podKey(pod))),
+      ];
+
 /** Moves the pods of gangs to the end, in the order of the gangs, because they must not take room from ordinary pods. */
 export function gangsLast<T extends Entry>(entries: readonly T[], gangOf: ReadonlyMap<string, number>): readonly T[] {
   if (gangOf.size === 0) return entries;

@@ -17,6 +17,12 @@ function withoutHeaviest<T extends { readonly weight: number }>(terms: readonly 
   return [...terms].sort((a, b) => b.weight - a.weight).slice(1);
 }
 
+/** Terms that pods try only without any preference. */
+const lastResorts = new WeakSet<object>();
+
+/** Marks a required term that pods must not try while the terms before it fit without some preferences. */
+export const markLastResort = (term: object): void => void lastResorts.add(term);
+
 const dropRequiredTerm: Step = (pod) => {
   const nodeAffinity = pod.spec.affinity?.nodeAffinity;
   const terms = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
@@ -77,9 +83,13 @@ const STEPS: readonly Step[] = [
 
 /** Returns the pod without its next preference, or undefined if no preference is left. */
 export function relax(pod: EnginePod, options: { readonly preferenceTaints: boolean }): EnginePod | undefined {
+  const [, next] =
+    pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  const isLastResort = next !== undefined && lastResorts.has(next);
   for (const step of STEPS) {
-    const relaxed = step(pod);
+    const relaxed = isLastResort && step === dropRequiredTerm ? undefined : step(pod);
     if (relaxed !== undefined) return relaxed;
   }
-  return options.preferenceTaints ? toleratePreferences(pod) : undefined;
+  const tolerant = options.preferenceTaints ? toleratePreferences(pod) : undefined;
+  return tolerant ?? (isLastResort ? dropRequiredTerm(pod) : undefined);
 }

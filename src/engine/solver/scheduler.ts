@@ -1,5 +1,6 @@
 /** Places the pods of one solve, one by one. */
 
+import { CAPACITY_TYPE_LABEL } from '#api/objects';
 import { defined } from '#lib';
 import type { HostDevices } from '../dra/host-devices.ts';
 import type { EnginePod } from '../input.ts';
@@ -48,6 +49,8 @@ export interface SchedulerParts {
   readonly units: ClaimUnits;
   /** Pods that get new claims with the smallest types, because larger types would exceed the limits. Namespaced names. */
   readonly smallest: ReadonlySet<string>;
+  /** Pods that do not join claims that can become spot nodes. Namespaced names. */
+  readonly onDemand: ReadonlySet<string>;
   /** True if refusals must contain all data for the search of their causes. */
   readonly findsCauses: boolean;
 }
@@ -68,6 +71,8 @@ interface Candidate {
   readonly isNew: boolean;
   readonly held: ReservationIds;
 }
+
+const canBeSpot = ({ state }: Claim): boolean => state.shape.requirements.get(CAPACITY_TYPE_LABEL).has('spot');
 
 const NOTHING_HELD: ReservationIds = new Set();
 const STRICT_MIN_VALUES = { lowerMinValues: false };
@@ -251,10 +256,13 @@ export class Scheduler {
     this.#search++;
     const closed = this.#closedTo(podClass.kind);
     const isShared = this.#sharesTargets(podClass, bindings);
+    const { onDemand } = this.#parts;
+    const avoidsSpot = onDemand.size > 0 && onDemand.has(podKey(pod));
     const takes = (claim: Claim): boolean => {
       if (!bindings.admitHost(claim.host)) return false;
       const { template } = claim.state;
       if (this.#withheld?.has(template.name) || avoided?.has(template)) return false;
+      if (avoidsSpot && canBeSpot(claim)) return false;
       const state = isShared ? this.#joinedTarget(claim, podClass) : this.#joinedClaim(claim, podClass);
       if (state === 'closed') closed[claim.index] = 1;
       if (!(state instanceof ClaimState)) return false;

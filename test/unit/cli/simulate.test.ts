@@ -120,6 +120,18 @@ describe('simulate', () => {
     expect([noneLeft, allLeft]).toEqual([false, true]);
   });
 
+  it('keeps a part of the replicas of a workload off spot', async () => {
+    const policy =
+      'apiVersion: karpenter-ts.sh/v1alpha1\nkind: NodePolicy\nmetadata: {name: spot}\nspec: {spot: {share: 70%, onDemandAfter: 5m}}';
+    const filename = [write('pool.yaml', POOL), write('pods.yaml', PODS('900m')), write('policy.yaml', policy)];
+    const { simulation } = await simulate({ filename, nowMs: 0 });
+    expect(simulation.spotRules).toMatchObject([{ code: 'share', replicas: 3, most: 2, pods: [expect.any(String)] }]);
+    expect(simulationText(simulation)).toMatch(
+      /default \(NodePolicy spot\): at most 70 % of the replicas of a workload; on-demand after 5m/,
+    );
+    expect(simulationText(simulation)).toMatch(/at most 2 of 3 replicas may be on spot \(70 %, NodePolicy spot\)/);
+  });
+
   it('plans nodes for a NodePool with windows of disruption', async () => {
     const policy = `apiVersion: karpenter-ts.sh/v1alpha1
 kind: NodePolicy

@@ -73,12 +73,18 @@ describe('the input of a NodePool', () => {
       apiVersion: 'karpenter-ts.sh/v1alpha1',
       kind: 'NodePolicy',
       metadata: { name: 'spot' },
-      spec: { spot: { maxPrice: '40%', consolidationTypes: 5 } },
+      spec: { spot: { maxPrice: '40%', consolidationTypes: 5, share: '70%', onDemandAfter: '5m' } },
     };
     const types = [TYPE];
     const catalogue = { instanceTypes: async () => types };
     const { input } = await inputsOf(catalogue, { policies: [policy] });
-    expect(input?.spot).toEqual({ policy: 'spot', maxPrice: 0.4, consolidationTypes: 5 });
+    expect(input?.spot).toEqual({
+      policy: 'spot',
+      maxPrice: 0.4,
+      consolidationTypes: 5,
+      share: 0.7,
+      onDemandAfterMs: 300_000,
+    });
     expect(input?.instanceTypes[0]?.offerings.filter(({ available }) => available)).toHaveLength(3);
     expect((await inputsOf(catalogue, { policies: [policy] })).input?.instanceTypes).toBe(input?.instanceTypes);
     const { input: plain } = await inputsOf(catalogue);

@@ -72,7 +72,16 @@ describe('policyNotes', () => {
     ]);
   });
 
+  it('reports a wait for spot capacity that is too long', () => {
+    expect(read(policy('a', { spot: { onDemandAfter: '2h' } }))).toEqual([
+      expect.stringContaining('spec.spot.onDemandAfter: 2h must not be longer than 1h'),
+    ]);
+    expect(read(policy('a', { spot: { onDemandAfter: '1h', share: '70%' } }))).toEqual([]);
+  });
+
   it('rejects a policy that the API server would reject', () => {
     expect(() => read(policy('a', { mode: 'Dry' } as never))).toThrow(/NodePolicy a.*spec\.mode/);
+    expect(() => read(policy('a', { spot: {} }))).toThrow(/at least one field must be set/);
+    expect(() => read(policy('a', { spot: { share: '101%' } }))).toThrow(/spec\.spot\.share/);
   });
 });
