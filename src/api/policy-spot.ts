@@ -62,7 +62,7 @@ export function spotErrors({ onDemandAfter }: SpotSection): readonly string[] {
     : [`onDemandAfter: ${onDemandAfter} must not be longer than 1h`];
 }
 
-/** Returns the waiting time in milliseconds, at most the longest. An invalid time is none. */
+/** Returns the waiting time in milliseconds, at most the longest. Returns undefined if the time is invalid. */
 export function spotWaitMs({ onDemandAfter }: SpotSection): number | undefined {
   const ms = onDemandAfter === undefined ? undefined : readDurationOrNever(onDemandAfter);
   return ms === undefined || !(ms > 0) ? undefined : Math.min(ms, MOST_WAIT_MS);

@@ -146,7 +146,7 @@ export interface SpotTerms {
 
 /** Rule of a NodePolicy for pods that could run on spot nodes. */
 export interface SpotRule {
-  /** `share`: the pods must not run on spot. `wait`: the pods wait for spot capacity. Codes are public. */
+  /** `share`: the pods need on-demand capacity. `wait`: the pods wait for spot capacity. Codes are public. */
   readonly code: 'share' | 'wait';
   readonly workload: string;
   readonly policy: string;
@@ -506,7 +506,7 @@ export interface Plan {
   readonly allocation?: AllocationWork;
   /** Present if pods have preferences with a price. */
   readonly preferences?: PlannedPreferences;
-  /** Rules for spot that were in force. Absent without such rules. */
+  /** Rules for spot in force. */
   readonly spot?: readonly SpotRule[];
 }
 

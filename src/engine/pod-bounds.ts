@@ -323,3 +323,9 @@ function fewerConstraints(
   );
   return kept.length < constraints.length ? kept : undefined;
 }
+
+/** Adds the omitted parts of a pod to the refusal, because they can be the cause. */
+export function withCut(refusal: PodRefusal, pod: EnginePod): PodRefusal {
+  const cut = cutOf(pod);
+  return cut === undefined ? refusal : { ...refusal, text: `${refusal.text}; ${cut}` };
+}

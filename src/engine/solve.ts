@@ -19,8 +19,9 @@ import { expectedUsdPerHour } from './packing/binding-cost.ts';
 import { CheapestPools, haveEqualWeights } from './packing/cheapest-pools.ts';
 import { withCommitments } from './packing/commitments.ts';
 import { repacked } from './packing/repack.ts';
-import { cutOf, intake } from './pod-bounds.ts';
+import { intake, withCut } from './pod-bounds.ts';
 import { podKey } from './pods.ts';
+import { stayingAmong } from './pool-usage.ts';
 import { type PreferenceUse, pricedPlan, soften } from './preferences/priced-plan.ts';
 import {
   admittedPods,
@@ -80,7 +81,7 @@ export interface Variation {
   readonly quiet?: Quiet | undefined;
   /** Gangs of pending pods in the order of trial. Their pods are tried after all other pods. */
   readonly gangs?: readonly Gang[] | undefined;
-  /** Namespaced names of pods that must not run on spot nodes. They do not join new nodes that can be spot nodes. */
+  /** Namespaced names of pods that need on-demand capacity. */
   readonly onDemand?: ReadonlySet<string> | undefined;
   /** Default: all preferences. */
   readonly preferences?: PreferenceUse | undefined;
@@ -207,7 +208,7 @@ class VariationSolve {
   readonly #gangOf: ReadonlyMap<string, number>;
   /** Pods of gangs that fit into the limits only with the smallest types. */
   readonly #smallest: Set<string>;
-  /** Pods that must not run on spot nodes. Simulations of disruption join them with other pods, because they need few nodes. */
+  /** Pods that need on-demand capacity. Empty in simulations of disruption, which need few nodes. */
   readonly #onDemand: ReadonlySet<string>;
   /** NodePools that the current attempt did not pack, by name. */
   readonly #unpacked = new Map<string | undefined, UnpackedPool>();
@@ -493,13 +494,6 @@ class VariationSolve {
 
 const poolRequirements = ({ templates }: CompiledSnapshot) => templates.map(({ root }) => root.requirements);
 
-/** Filters the nodes each time that they are read, because only NodePools with limits or balance read them. */
-const stayingAmong = (nodes: readonly EngineNode[], leaving: ReadonlySet<string>): Iterable<EngineNode> => ({
-  *[Symbol.iterator]() {
-    for (const node of nodes) if (!node.markedForDeletion && !leaving.has(node.providerId)) yield node;
-  },
-});
-
 function nothing(pods: readonly EnginePod[], snapshot: EngineSnapshot, options: SolveOptions): Plan {
   const refusal = noPools(snapshot.idlePools ?? []);
   const refusals = new Map(pods.map((pod) => [podKey(pod), refusal]));
@@ -600,10 +594,4 @@ function tryPod(
   // not tried again in this solve
   refusals.set(podKey(pod), pace.tooSlow);
   return 'done';
-}
-
-/** Adds the omitted parts of a pod to the refusal, because they can be the cause. */
-function withCut(refusal: PodRefusal, pod: EnginePod): PodRefusal {
-  const cut = cutOf(pod);
-  return cut === undefined ? refusal : { ...refusal, text: `${refusal.text}; ${cut}` };
 }

@@ -49,7 +49,7 @@ interface Running {
 interface SolveRules {
   /** Pods with the rules as requirements. */
   readonly pods: readonly EnginePod[];
-  /** Namespaced names of pods that must not run on spot nodes of some NodePools. */
+  /** Namespaced names of pods that need on-demand capacity of some NodePools. */
   readonly onDemand: ReadonlySet<string>;
   /** Adds the rules to the plan of these pods. */
   report(plan: Plan): Plan;
@@ -57,7 +57,7 @@ interface SolveRules {
 
 const isSpot = ({ labels }: Pick<EngineNode, 'labels'>): boolean => labels[CAPACITY_TYPE_LABEL] === 'spot';
 
-/** Returns the UID of the controller whose replicas the pod is one of. Pods of DaemonSets and virtual pods are none. */
+/** Returns the UID of the controller of a replica. Returns undefined for pods of DaemonSets and virtual pods. */
 function controllerUid(pod: EnginePod): string | undefined {
   return isOwnedByDaemonSet(pod) || isVirtual(pod) ? undefined : controllerOf(pod)?.uid;
 }
@@ -98,7 +98,7 @@ export class SpotUse {
     return new SpotUse(snapshot, policies, launched);
   }
 
-  /** Returns the rules for pods to place, or undefined if none of them has a rule. */
+  /** Returns the rules for pods to place, or undefined if all pods may use spot and on-demand capacity. */
   rulesFor(pods: readonly EnginePod[]): SolveRules | undefined {
     const open = pods.filter(allowsSpot);
     const shares = this.#shareRules(pods, open);
@@ -225,7 +225,7 @@ function offersSpot({ nodePool }: PoolInput, pod: EnginePod): boolean {
   );
 }
 
-/** Returns the NodePools whose spot nodes are closed to pods, by namespaced name of the pod. */
+/** Returns the NodePools with spot nodes that are closed to pods, by namespaced name of the pod. */
 function barredPools(
   rules: readonly SpotRule[],
   policies: readonly PolicyPools[],
@@ -239,9 +239,9 @@ function barredPools(
 }
 
 interface Restriction {
-  /** NodePools whose spot nodes are closed to the pod. */
+  /** NodePools with spot nodes that are closed to the pod. */
   readonly onDemand: ReadonlySet<string>;
-  /** NodePools whose on-demand nodes are closed to the pod. */
+  /** NodePools with on-demand nodes that are closed to the pod. */
   readonly spot: ReadonlySet<string>;
   /** Names of all NodePools. */
   readonly all: readonly string[];
@@ -249,7 +249,7 @@ interface Restriction {
 
 type Term = readonly NodeSelectorRequirement[];
 
-/** Returns alternatives that together allow the pod's nodes. The first of them is tried first. */
+/** Returns alternatives that together allow the nodes of the pod, in the order of trial. */
 function termsFor({ onDemand, spot, all }: Restriction): readonly Term[] {
   const requirement = (key: string, operator: 'In' | 'NotIn', values: Iterable<string>): NodeSelectorRequirement => ({
     key,
@@ -269,7 +269,7 @@ function termsFor({ onDemand, spot, all }: Restriction): readonly Term[] {
   ];
 }
 
-/** Specs by the restriction. Pods with the same spec must still share their spec, so that the solver treats them as equal. */
+/** Specs by the restriction. Pods with the same spec must still share their spec, because the solver compares specs. */
 const specs = new WeakMap<PodSpec, Map<string, PodSpec>>();
 const MOST_SPECS = 20;
 

@@ -55,7 +55,7 @@ export interface SimulationAnswer {
   readonly preferences?: readonly PreferenceDecision[];
   /** Use of spot capacity by NodePools with a policy. Undefined without such a policy. */
   readonly spot?: readonly PoolSpot[];
-  /** Rules for spot that were in force. Undefined if there were none. */
+  /** Rules for spot in force. */
   readonly spotRules?: readonly SpotRule[];
   /** Sum of the prices of offerings at list prices, in USD per hour. */
   readonly totalPrice: number;

@@ -20,7 +20,7 @@ export function putBookedFirst<T extends Entry>(entries: readonly T[]): readonly
   return booked.length === 0 ? entries : [...booked, ...entries.filter(({ pod }) => !isBooked(pod))];
 }
 
-/** Moves pods to the end that must not run on spot, so that other pods do not join their on-demand nodes instead of spot nodes. */
+/** Moves pods to the end that need on-demand capacity, so that other pods get spot nodes first. */
 export const onDemandLast = <T extends Entry>(entries: readonly T[], onDemand: ReadonlySet<string>): readonly T[] =>
   onDemand.size === 0
     ? entries

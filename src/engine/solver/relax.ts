@@ -17,10 +17,10 @@ function withoutHeaviest<T extends { readonly weight: number }>(terms: readonly 
   return [...terms].sort((a, b) => b.weight - a.weight).slice(1);
 }
 
-/** Terms that pods try only without any preference. */
+/** Terms that pods try without preferences. */
 const lastResorts = new WeakSet<object>();
 
-/** Marks a required term that pods must not try while the terms before it fit without some preferences. */
+/** Marks a required term that pods try after all preferences are dropped. */
 export const markLastResort = (term: object): void => void lastResorts.add(term);
 
 const dropRequiredTerm: Step = (pod) => {

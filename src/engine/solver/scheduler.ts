@@ -49,7 +49,7 @@ export interface SchedulerParts {
   readonly units: ClaimUnits;
   /** Pods that get new claims with the smallest types, because larger types would exceed the limits. Namespaced names. */
   readonly smallest: ReadonlySet<string>;
-  /** Pods that do not join claims that can become spot nodes. Namespaced names. */
+  /** Pods that only join claims for on-demand nodes. Namespaced names. */
   readonly onDemand: ReadonlySet<string>;
   /** True if refusals must contain all data for the search of their causes. */
   readonly findsCauses: boolean;
