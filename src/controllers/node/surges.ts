@@ -31,6 +31,8 @@ const CHECK_MS = 5_000;
 /** Additional time after which a pod is evicted although its Deployment cannot be read. */
 const UNREAD_MS = 60_000;
 const MOST_PODS = 10_000;
+/** Maximum age of the list of ready pods, which all pods that wait share. */
+const READY_PODS_MS = 1_000;
 
 interface Held {
   /** By `monotonicMs`. */
@@ -51,6 +53,10 @@ interface Wait {
 export class Surges {
   readonly #deps: Deps;
   readonly #held = new LRUCache<string, Held>({ max: MOST_PODS });
+  /** Ready pods by namespace. Weak, so that the list does not keep deleted pods after the last wait. */
+  #ready:
+    | { readonly atMs: number; readonly pods: WeakRef<ReadonlyMap<string | undefined, readonly Pod[]>> }
+    | undefined;
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -176,22 +182,30 @@ export class Surges {
 
   /** Returns the time since which another pod of the Deployment is ready on a node that stays. */
   #readySinceMs(pod: Pod, { spec }: SurgeDeployment): number | undefined {
-    const { cluster } = this.#deps;
-    const { namespace } = pod.metadata;
-    const times = cluster.stores.pods
-      .list()
+    const times = this.#readyPods(pod.metadata.namespace)
       .filter(
         (other) =>
-          other.metadata.namespace === namespace &&
           uidOf(other) !== uidOf(pod) &&
-          isActive(other) &&
-          getCondition(other, 'Ready')?.status === 'True' &&
           selects(spec.selector, other.metadata.labels) &&
           this.#stays(nodeNameOf(other)),
       )
       .map((other) => timeOf(getCondition(other, 'Ready')?.lastTransitionTime))
       .filter((ms) => !Number.isNaN(ms));
     return times.length === 0 ? undefined : Math.min(...times);
+  }
+
+  #readyPods(namespace: string | undefined): readonly Pod[] {
+    const { clock, cluster } = this.#deps;
+    const atMs = monotonicMs(clock);
+    const known =
+      this.#ready !== undefined && atMs - this.#ready.atMs < READY_PODS_MS ? this.#ready.pods.deref() : undefined;
+    if (known !== undefined) return known.get(namespace) ?? [];
+    const ready = cluster.stores.pods
+      .list()
+      .filter((pod) => isActive(pod) && getCondition(pod, 'Ready')?.status === 'True');
+    const pods = Map.groupBy(ready, ({ metadata }) => metadata.namespace);
+    this.#ready = { atMs, pods: new WeakRef(pods) };
+    return pods.get(namespace) ?? [];
   }
 
   #stays(nodeName: string): boolean {
