@@ -30,7 +30,7 @@ import {
   type TraceFile,
 } from './kinds.ts';
 import { type LifeJob, type LifeResult, type PlayLives, playLives, resultOf } from './runs.ts';
-import { REFERENCES, SETTINGS, type Setting, settingFrom } from './settings.ts';
+import { REFERENCES, SETTINGS, type Setting, SPOT_SETTINGS, settingFrom } from './settings.ts';
 import { boundTable, isDecided, lifeTable, Results, verdictLines, withTable } from './table.ts';
 import { isSelected, resultsIn, traceFilesIn } from './traces.ts';
 
@@ -112,9 +112,10 @@ function oneOf<T extends string>(option: string, text: string | undefined, value
 }
 
 function settingNamed(name: string): Setting {
-  const found = SETTINGS.find((setting) => setting.name === name);
+  const all = [...SETTINGS, ...SPOT_SETTINGS];
+  const found = all.find((setting) => setting.name === name);
   if (found !== undefined) return found;
-  const names = SETTINGS.map((setting) => setting.name).join(', ');
+  const names = all.map((setting) => setting.name).join(', ');
   throw new Error(`--settings has no ${JSON.stringify(name)}; use ${names}, or --with NAME=ARGS`);
 }
 

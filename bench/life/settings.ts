@@ -1,5 +1,5 @@
 /** Settings that `npm run bench -- life` compares, and the NodePools of its lives. */
-import type { KubeObject, NodePool, Taint } from '#api/objects';
+import type { KubeObject, NodePolicy, NodePool, Taint } from '#api/objects';
 import type { NodeClaimRequirement } from '#api/testing';
 import { KARPENTERS_WAY } from '#cli/testing';
 import type { SettingsSet } from '#replay/run';
@@ -30,6 +30,8 @@ export interface Setting {
   /** Arguments of the operator. */
   readonly args: readonly string[];
   readonly consolidationPolicy: 'WhenEmptyOrUnderutilized' | 'Balanced';
+  /** Section `spot` of a NodePolicy for all NodePools. */
+  readonly spot?: NonNullable<NodePolicy['spec']['spot']>;
 }
 
 const setting = (name: string, title: string, args: readonly string[]): Setting => ({
@@ -52,6 +54,20 @@ export const SETTINGS: readonly Setting[] = [
   BALANCED,
   setting('default', 'default', []),
   setting('deletion-costs', 'default, deletion costs', ['--pod-deletion-cost=true']),
+];
+
+const ofSpot = (name: string, title: string, spot: NonNullable<NodePolicy['spec']['spot']>): Setting => ({
+  ...setting(name, `default, ${title}`, ['--feature-gates=SpotToSpotConsolidation=true']),
+  spot,
+});
+
+/** Settings of NodePolicies for spot. The first of them changes no decision. */
+export const SPOT_SETTINGS: readonly Setting[] = [
+  ofSpot('spot', 'spot to spot', { consolidationTypes: 15 }),
+  ofSpot('spot-share', 'share 70 %', { share: '70%' }),
+  ofSpot('spot-price', 'price 35 %', { maxPrice: '35%' }),
+  ofSpot('spot-wait', 'wait 5m', { onDemandAfter: '5m' }),
+  ofSpot('spot-types', '5 types', { consolidationTypes: 5 }),
 ];
 
 /** @param says name and arguments, for example `cheap=--eviction-price=0.01` */
@@ -82,7 +98,14 @@ export const setOf = (each: Setting, gpuUse: GpuUse, nodes: NodeOptions = OF_DAY
   name: each.title,
   says: [],
   args: each.args,
-  objects: objectsFor(each.consolidationPolicy, gpuUse, nodes),
+  objects: [...objectsFor(each.consolidationPolicy, gpuUse, nodes), ...(each.spot ? [policyOf(each.spot)] : [])],
+});
+
+const policyOf = (spot: NonNullable<NodePolicy['spec']['spot']>): NodePolicy => ({
+  apiVersion: 'karpenter-ts.sh/v1alpha1',
+  kind: 'NodePolicy',
+  metadata: { name: 'spot' },
+  spec: { spot },
 });
 
 /** Returns all settings, with on-demand nodes. */
