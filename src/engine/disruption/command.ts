@@ -86,21 +86,6 @@ export const savingsOf = ({ candidates, replacements, lostUsdPerHour = 0, prefer
   preferencesUsdPerHour -
   sum(replacements.map(nodeUsdPerHour));
 
-/** Returns the benefit of a move beyond its price, in USD, or undefined if moves have no price or the move does not pay. */
-function gainOf({ worth }: Command): number | undefined {
-  const gain = worth === undefined ? Number.NEGATIVE_INFINITY : worth.benefitUsd - worth.neededUsd;
-  return gain < 0 ? undefined : gain;
-}
-
-/**
- * Returns true if the first move is better: by its benefit beyond its price if both pay, and otherwise by its savings per hour.
- * A move that saves more per hour can evict pods whose part of the savings does not pay.
- */
-export function isBetter(move: Command, other: Command): boolean {
-  const [own, others] = [gainOf(move), gainOf(other)];
-  return own === undefined || others === undefined ? savingsOf(move) > savingsOf(other) : own > others;
-}
-
 /** Returns the savings on the bill in USD per hour. They are negative if only planning figures justify the command. */
 export const billedSavingsOf = ({ candidates, replacements, lostUsdPerHour = 0 }: Money): number =>
   sum(candidates.map((candidate) => candidate.billedUsdPerHour)) -

@@ -6,8 +6,8 @@ import type { InstanceType } from '../../model.ts';
 import { extrasUsdPerHour, type NodeExtras } from '../../node-extras.ts';
 import { LOOSE, Requirements } from '../../requirements.ts';
 import { nodeSurplus } from '../candidates/disruption-cost.ts';
-import { bySavings, type Candidate, type Command, isBetter, isTooRisky } from '../command.ts';
-import { unitOf, wholeGangs, wholePrefix } from '../gang-nodes.ts';
+import { bySavings, type Candidate, type Command, isTooRisky, savingsOf } from '../command.ts';
+import { wholePrefix } from '../gang-nodes.ts';
 import {
   type DisruptionEvent,
   type Method,
@@ -42,14 +42,12 @@ export const multiNode: Method = {
   validate: validateConsolidation,
 };
 
-interface Found {
-  readonly command: Command;
-  readonly views: readonly Evaluation[];
-  readonly events: readonly DisruptionEvent[];
-}
-
 interface Search {
-  readonly best?: Found;
+  readonly best?: {
+    readonly command: Command;
+    readonly views: readonly Evaluation[];
+    readonly events: readonly DisruptionEvent[];
+  };
   /** Evaluations of the last batch that reduces the cost but that a NodePool's `Balanced` policy rejects. */
   readonly rejected?: readonly Evaluation[];
   /** Evaluations of all batches that reduce the cost, in the order of this search. */
@@ -93,7 +91,8 @@ function timeoutOf(found: boolean, lastBatchSize: number): NonNullable<MethodRes
 
 /**
  * Searches the candidates in Karpenter's order, and then the candidates with the most waste, in groups with a common trait. Nodes
- * of different zones or NodePools can rarely be removed together, and one such node ends a run. Returns the best command.
+ * of different zones or NodePools can rarely be removed together, and one such node ends a run. Returns the command with the
+ * highest savings.
  */
 async function searchAll(candidates: readonly Candidate[], input: MethodInput): Promise<Search> {
   let found = await search(candidates, input);
@@ -108,12 +107,14 @@ async function searchAll(candidates: readonly Candidate[], input: MethodInput): 
     const other = await search(group, counted);
     moves -= counted.moves();
     found = { ...found, weighed: [...found.weighed, ...other.weighed] };
-    if (other.best && (found.best === undefined || isBetter(other.best.command, found.best.command))) {
+    if (other.best && (found.best === undefined || saves(other.best) > saves(found.best))) {
       found = { ...found, best: other.best };
     }
   }
   return found;
 }
+
+const saves = ({ command }: NonNullable<Search['best']>): number => savingsOf(command);
 
 /** Returns the same input, but its simulations count the pods that they move. */
 function counting(input: MethodInput): MethodInput & { readonly moves: () => number } {
@@ -128,10 +129,7 @@ function counting(input: MethodInput): MethodInput & { readonly moves: () => num
   };
 }
 
-/**
- * Searches for the longest prefix of the candidates, best first, that can be removed together. If moves have a price, returns the
- * best part of this prefix.
- */
+/** Searches for the longest prefix of the candidates, best first, that can be removed together. */
 async function search(candidates: readonly Candidate[], input: MethodInput): Promise<Search> {
   let found = NOTHING;
   let low = 1;
@@ -139,55 +137,26 @@ async function search(candidates: readonly Candidate[], input: MethodInput): Pro
   while (low <= high) {
     if (input.elapsedMs() >= TIMEOUT_MS) return { ...found, stoppedAt: high - low + 1 };
     const middle = Math.floor((low + high) / 2);
-    const trial = await tryBatch(wholePrefix(candidates, middle + 1, input.gangs), input);
-    found = { ...found, ...trial, weighed: [...found.weighed, ...trial.weighed] };
-    if (trial.best === undefined) high = middle - 1;
-    else low = middle + 1;
+    const batch = wholePrefix(candidates, middle + 1, input.gangs);
+    const { command, types = [], cheaper = [], events } = await consolidate(batch, input);
+    const narrowed =
+      command &&
+      withoutOwnTypes(command, types, {
+        cheaper,
+        extrasOf: (name) => input.pools.get(name)?.extras,
+        committed: input.committed,
+      });
+    const views = narrowed ? evaluate(narrowed, input) : [];
+    found = { ...found, weighed: [...found.weighed, ...views] };
+    if (narrowed && !isApproved(views)) found = { ...found, rejected: views };
+    const priced = narrowed && isApproved(views) ? withWorth(narrowed, input) : undefined;
+    if (priced === undefined || 'code' in priced) high = middle - 1;
+    else {
+      found = { ...found, best: { command: priced, views, events } };
+      low = middle + 1;
+    }
   }
-  return found.best?.command.worth === undefined ? found : bestPart(found, found.best, input);
-}
-
-/** Returns the search with the command for one batch, or with its rejected evaluations. */
-async function tryBatch(batch: readonly Candidate[], input: MethodInput): Promise<Search> {
-  const { command, types = [], cheaper = [], events } = await consolidate(batch, input);
-  const narrowed =
-    command &&
-    withoutOwnTypes(command, types, {
-      cheaper,
-      extrasOf: (name) => input.pools.get(name)?.extras,
-      committed: input.committed,
-    });
-  if (narrowed === undefined) return NOTHING;
-  const views = evaluate(narrowed, input);
-  if (!isApproved(views)) return { weighed: views, rejected: views };
-  const priced = withWorth(narrowed, input);
-  return { weighed: views, ...(!('code' in priced) && { best: { command: priced, views, events } }) };
-}
-
-/** Largest number of nodes of which each is tried alone. */
-const TRIED_ALONE = 8;
-
-/**
- * Removes nodes from the end of a command while this makes the command better, and compares the rest with the removal of each
- * single node or gang. A node that does not pay by itself should not be moved because of the gain from other nodes.
- */
-async function bestPart(search: Search, longest: Found, input: MethodInput): Promise<Search> {
-  let best = longest;
-  let { weighed } = search;
-  const tryPart = async (part: readonly Candidate[]): Promise<void> => {
-    if (input.elapsedMs() >= TIMEOUT_MS) return;
-    const trial = await tryBatch(part, input);
-    weighed = [...weighed, ...trial.weighed];
-    if (trial.best !== undefined && isBetter(trial.best.command, best.command)) best = trial.best;
-  };
-  for (let count = Math.floor(longest.command.candidates.length / 2); count >= 1; count = Math.floor(count / 2)) {
-    const rest = wholeGangs(best.command.candidates.slice(0, -count), input.gangs);
-    if (rest.length >= 2) await tryPart(rest);
-  }
-  const { candidates } = best.command;
-  const units = new Set(candidates.map((candidate) => unitOf(candidate, input.gangs)[0] ?? candidate));
-  if (candidates.length <= TRIED_ALONE) for (const first of units) await tryPart(unitOf(first, input.gangs));
-  return { ...search, best, weighed };
+  return found;
 }
 
 interface OwnTypes {

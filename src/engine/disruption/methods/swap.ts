@@ -5,7 +5,7 @@
 import type { PackingLimit, PlannedClaim, PoolInput } from '../../model.ts';
 import { coveredTypes, onDemandUsages } from '../../price-book/covered-types.ts';
 import type { Ledger } from '../../price-book/ledger.ts';
-import { addedRiskOf, type Candidate, type Command, isBetter, savingsOf } from '../command.ts';
+import { addedRiskOf, type Candidate, type Command, savingsOf } from '../command.ts';
 import { type Gangs, unitOf, wholeGangs } from '../gang-nodes.ts';
 import {
   type Method,
@@ -107,23 +107,17 @@ class Search {
     if (waste <= this.#saved || tried?.has(candidates, nowMs)) return;
     const found = await this.#trade(candidates);
     if (found === undefined && !this.#isLate) tried?.add(candidates, nowMs);
-    if (found !== undefined && (this.best === undefined || isBetter(found.command, this.best.command)))
-      this.best = found;
+    if (found !== undefined && savingsOf(found.command) > this.#saved) this.best = found;
   }
 
-  /** Removes nodes that contribute almost no savings, or less than the price of their move, so that their pods need not move. */
+  /** Removes nodes that contribute almost no savings, so that their pods need not move. */
   async shrink(): Promise<void> {
     let part = Math.floor((this.best?.command.candidates.length ?? 0) / 2);
     for (; part >= 1 && this.best !== undefined; part = Math.floor(part / 2)) {
       const rest = wholeGangs(this.best.command.candidates.slice(0, -part), this.#input.gangs);
       const found = rest.length < 2 ? undefined : await this.#trade(rest);
-      if (found !== undefined && this.#isAsGood(found)) this.best = found;
+      if (found !== undefined && savingsOf(found.command) >= this.#saved * WORTH_KEEPING) this.best = found;
     }
-  }
-
-  #isAsGood({ command }: Found): boolean {
-    if (this.best !== undefined && command.worth !== undefined) return !isBetter(this.best.command, command);
-    return savingsOf(command) >= this.#saved * WORTH_KEEPING;
   }
 
   async #trade(candidates: readonly Candidate[]): Promise<Found | undefined> {
