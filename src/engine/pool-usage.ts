@@ -108,7 +108,7 @@ function boundsOf(claim: PlannedClaim, types: readonly InstanceType[]): { most: 
 export const usedOf = ({ inUse, leaving, launching, planned }: PoolUsage, name: string): number =>
   [inUse, leaving, launching, planned].reduce((sum, part) => sum + amountIn(part, name), 0);
 
-/** Filters the nodes each time that they are read, because only NodePools with limits or balance read them. */
+/** Filters the nodes each time that they are read, because only NodePools with limits read them. */
 export const stayingAmong = (nodes: readonly EngineNode[], leaving: ReadonlySet<string>): Iterable<EngineNode> => ({
   *[Symbol.iterator]() {
     for (const node of nodes) if (!node.markedForDeletion && !leaving.has(node.providerId)) yield node;

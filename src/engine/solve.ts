@@ -268,7 +268,8 @@ class VariationSolve {
   #balanced(plan: Plan): Plan {
     if (plan.claims.length === 0) return plan;
     const { nodes, pools } = this.#common.snapshot;
-    return { ...plan, claims: balanceZones(plan.claims, { pools, nodes: [...stayingAmong(nodes, this.#leaving)] }) };
+    const leaving = [...this.#leavingAt].flatMap((at) => nodes[at] ?? []);
+    return { ...plan, claims: balanceZones(plan.claims, { pools, nodes, leaving }) };
   }
 
   /** Returns the prices of NodePools of equal weight if they differ for a pod. */

@@ -41,25 +41,51 @@ const add = (counts: Map<string, number>, zone: string): void => void counts.set
 
 interface BalanceInput {
   readonly pools: readonly PoolInput[];
-  /** Nodes that stay. */
   readonly nodes: readonly EngineNode[];
+  /** Nodes that a command removes. */
+  readonly leaving?: readonly EngineNode[];
+}
+
+/** Numbers of the nodes that are not being deleted. Many simulations share the nodes. */
+const stayingNodes = remembering((nodes: readonly EngineNode[]) => {
+  const staying = nodes.filter(({ markedForDeletion }) => !markedForDeletion);
+  const byPool = Map.groupBy(staying, ({ labels }) => labels[NODEPOOL_LABEL]);
+  return {
+    all: zoneCounts(staying),
+    byPool: new Map([...byPool].map(([name, own]) => [name, zoneCounts(own)])),
+  };
+});
+
+/** Returns the numbers without some nodes. */
+function countsWithout(counts: ZoneCounts, nodes: readonly EngineNode[]): Map<string, number> {
+  const left = new Map(counts);
+  for (const { labels } of nodes) {
+    const zone = labels[ZONE_LABEL];
+    if (zone !== undefined) left.set(zone, (left.get(zone) ?? 0) - 1);
+  }
+  return left;
 }
 
 /** Returns the claims with a zone for each claim of a NodePool with balance that could be launched in several zones. */
-export function balanceZones(claims: readonly PlannedClaim[], { pools, nodes }: BalanceInput): readonly PlannedClaim[] {
+export function balanceZones(
+  claims: readonly PlannedClaim[],
+  { pools, nodes, leaving = [] }: BalanceInput,
+): readonly PlannedClaim[] {
   const balanced = new Map(
     pools.filter(({ zoneBalance = 0 }) => zoneBalance > 0).map((pool) => [pool.nodePool.metadata.name, pool]),
   );
   if (!claims.some(({ nodePool }) => balanced.has(nodePool))) return claims;
-  const byPool = Map.groupBy(nodes, ({ labels }) => labels[NODEPOOL_LABEL]);
+  const { all: staying, byPool } = stayingNodes(nodes);
+  const removed = leaving.filter(({ markedForDeletion }) => !markedForDeletion);
   const counts = new Map<string, Map<string, number>>();
   const countsOf = (name: string): Map<string, number> => {
-    const known = counts.get(name) ?? new Map(zoneCounts(byPool.get(name) ?? []));
+    const ofPool = removed.filter(({ labels }) => labels[NODEPOOL_LABEL] === name);
+    const known = counts.get(name) ?? countsWithout(byPool.get(name) ?? NO_COUNTS, ofPool);
     counts.set(name, known);
     return known;
   };
   const choices = new ZoneChoices(balanced);
-  const all = new Map(zoneCounts(nodes));
+  const all = countsWithout(staying, removed);
   const count = ({ nodePool }: PlannedClaim, zone: string | undefined): void => {
     if (zone === undefined) return;
     add(countsOf(nodePool), zone);

@@ -54,6 +54,24 @@ const nodesIn = (zone: string, count: number, pool = 'default'): readonly StateN
 const large = (count: number) => replicas(count, 'large', { cpu: '3' });
 
 describe('the balance of zones', () => {
+  it('counts nodes without those that are removed or being deleted, as if they did not exist', () => {
+    const [first, second, third] = ['zone-a', 'zone-a', 'zone-b'].map((zone, at) => ({
+      ...(nodesIn(zone, 1)[0] as StateNode),
+      providerId: `node-${at}`,
+    })) as [StateNode, StateNode, StateNode];
+    const claims = planOf({ types: [EQUAL], pendingPods: large(3) }).claims.map(({ zone: _, ...claim }) => ({
+      ...claim,
+      requirements: claim.requirements.filter(({ key }) => key !== ZONE_LABEL),
+    }));
+    const { pools } = input({ types: [EQUAL], pendingPods: [] });
+    const deleted = { ...third, markedForDeletion: true };
+    const zones = (nodes: readonly StateNode[], leaving?: readonly StateNode[]) =>
+      zonesOf({ claims: balanceZones(claims, { pools, nodes, ...(leaving && { leaving }) }) });
+    expect(zones([first, second, third], [second])).toEqual(zones([first, third]));
+    expect(zones([first, second, deleted], [second, deleted])).toEqual(zones([first]));
+    expect(zones([first, second, third])).toEqual({ 'zone-b': 1, 'zone-c': 2 });
+  });
+
   it('launches 30 nodes at equal prices as 10, 10 and 10', () => {
     const plan = planOf({ types: [EQUAL], pendingPods: large(30) });
     expect(zonesOf(plan)).toEqual({ 'zone-a': 10, 'zone-b': 10, 'zone-c': 10 });
