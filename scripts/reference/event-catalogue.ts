@@ -1,6 +1,6 @@
 /** Every event that the operator publishes, for the reference page and for tests. */
+import { awsEvents } from '#aws/testing';
 import {
-  awsEvents,
   deviceEvents,
   disruptionEvents,
   nodeClaimEvents,
@@ -10,6 +10,8 @@ import {
 } from '#observe/catalogues';
 import { CLOCK_SKEWED, conditionChanged, FINALIZED, LEADER_ELECTION, MEMORY_SHORT } from '#observe/events';
 import type { EventDeclaration } from '#observe/testing';
+
+const { INVALID_GPU_SHARING, ...ec2Events } = awsEvents;
 
 interface EventArea {
   readonly title: string;
@@ -21,9 +23,9 @@ export const EVENT_AREAS: readonly EventArea[] = [
   { title: 'NodePools', events: Object.values(nodePoolEvents) },
   { title: 'NodeClaims', events: Object.values(nodeClaimEvents) },
   { title: 'Nodes', events: Object.values(nodeEvents) },
-  { title: 'Devices', events: Object.values(deviceEvents) },
+  { title: 'Devices', events: [...Object.values(deviceEvents), INVALID_GPU_SHARING] },
   { title: 'Disruption', events: Object.values(disruptionEvents) },
-  { title: 'EC2', events: Object.values(awsEvents) },
+  { title: 'EC2', events: Object.values(ec2Events) },
   {
     title: 'Any object',
     events: [conditionChanged('CONDITION'), FINALIZED, LEADER_ELECTION, CLOCK_SKEWED, MEMORY_SHORT],

@@ -1,6 +1,6 @@
 /** Every metric that the operator declares, for the reference page and for tests. */
+import { awsMetricDeclarations } from '#aws/testing';
 import {
-  awsMetrics,
   disruptionMetrics,
   kubeMetrics,
   nodeClaimMetrics,
@@ -57,7 +57,7 @@ export const METRIC_AREAS: readonly MetricArea[] = [
       }),
     ),
   },
-  { title: 'AWS', metrics: declarationsOf(awsMetrics) },
+  { title: 'AWS', metrics: declarationsOf(awsMetricDeclarations) },
   {
     title: 'Controllers and the API server',
     note:

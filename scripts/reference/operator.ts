@@ -1,5 +1,6 @@
 /** Reference pages of metrics, events and settings, generated from their declarations. */
 
+import { EC2_NODE_CLASS } from '#api/objects';
 import { AWS_GATES, AWS_OPERATOR_OPTIONS } from '#aws/settings';
 import { EVENT_WINDOW_MS } from '#observe/events';
 import {
@@ -27,7 +28,7 @@ const SHOWN_BUCKETS = 15;
 
 export function metricsPage(): string {
   return page([
-    ...heading('Metrics', 'the catalogue in src/observe/metrics'),
+    ...heading('Metrics', 'the catalogue in src/observe/metrics and src/aws/metric-declarations.ts'),
     'Metrics in the Prometheus text format at `/metrics` on the metrics port of the operator. Durations are in seconds.',
     '',
     `Histograms have these buckets, unless otherwise stated: ${DURATION_BUCKETS.join(', ')}.`,
@@ -95,7 +96,7 @@ function bucketsText(buckets: readonly number[]): string {
 
 export function eventsPage(): string {
   return page([
-    ...heading('Events', 'the catalogue in src/observe/events'),
+    ...heading('Events', 'the catalogue in src/observe/events and src/aws/events.ts'),
     'Events that the operator publishes for objects. `kubectl describe` and `kubectl get events` show them. An event of an object',
     'without a namespace is in the namespace `default`.',
     '',
@@ -110,7 +111,7 @@ export function eventsPage(): string {
         events.map((event) => [
           code(event.reason),
           event.type,
-          event.about.join(', '),
+          event.about.map((kind) => (kind === 'NodeClass' ? EC2_NODE_CLASS.kind : kind)).join(', '),
           event.meaning,
           event.key ?? '',
           windowText(event),

@@ -3,14 +3,10 @@ import type { KubeObject } from '#api/objects';
 import type { EventRecorder } from '#kube/reconcilers';
 import { timestamp } from '#lib';
 import type { Clock } from '#lib/clock';
-import {
-  eventOf,
-  GARBAGE_COLLECTION_HELD,
-  GARBAGE_COLLECTION_REFUSED,
-  INSTANCES_OF_ANOTHER_CLUSTER,
-} from '#observe/events';
+import { eventOf } from '#observe/events';
 import type { Logger } from '#observe/logger';
 import { lastingText } from './errors.ts';
+import { GARBAGE_COLLECTION_HELD, GARBAGE_COLLECTION_REFUSED, INSTANCES_OF_ANOTHER_CLUSTER } from './events.ts';
 import type { AwsMetrics } from './metrics.ts';
 
 const LISTED_IDS = 5;

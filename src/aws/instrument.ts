@@ -1,13 +1,13 @@
 /** Counts and measures the calls of SDK clients. */
+import type { Metrics } from '#observe/metrics';
+import { codeOf } from './errors.ts';
 import {
   AWS_SDK_GO_REQUEST,
   AWS_SDK_GO_REQUEST_ATTEMPT,
   AWS_SDK_GO_REQUEST_ATTEMPT_DURATION_SECONDS,
   AWS_SDK_GO_REQUEST_DURATION_SECONDS,
   AWS_SDK_GO_REQUEST_RETRY_COUNT,
-  type Metrics,
-} from '#observe/metrics';
-import { codeOf } from './errors.ts';
+} from './metric-declarations.ts';
 
 type Next = (args: never) => Promise<{ readonly output: object }>;
 type Middleware = (next: Next, context: { readonly clientName?: string; readonly commandName?: string }) => Next;

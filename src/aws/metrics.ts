@@ -5,6 +5,7 @@ import { type CloudProvider, causeOf, InsufficientCapacity, NodeClaimNotFound, N
 import { NO_CHARGES } from '#engine/costs';
 import { defined } from '#lib';
 import { currentController } from '#observe/logger';
+import { type GaugeDeclaration, type Metrics, NODECLAIMS_DISRUPTED, OwnedSeries } from '#observe/metrics';
 import {
   CAPACITY_RESERVATIONS_IDLE_USD_PER_DAY,
   CLOUDPROVIDER_BATCHER_BATCH_SIZE,
@@ -21,15 +22,11 @@ import {
   CLOUDPROVIDER_INSTANCE_TYPE_PRICE_ESTIMATED,
   CLOUDPROVIDER_OFFERINGS_COUNT,
   EC2NODECLASSES_USERDATA_BYTES,
-  type GaugeDeclaration,
   INTERRUPTION_DELETED_MESSAGES,
   INTERRUPTION_INSTANCE_STATUS_UNHEALTHY,
   INTERRUPTION_MESSAGE_QUEUE_DURATION_SECONDS,
   INTERRUPTION_RECEIVED_MESSAGES,
-  type Metrics,
-  NODECLAIMS_DISRUPTED,
-  OwnedSeries,
-} from '#observe/metrics';
+} from './metric-declarations.ts';
 
 export type AwsMetrics = ReturnType<typeof awsMetrics>;
 

@@ -15,17 +15,19 @@ const BY_NAME = new Set(['events/declaration.ts', 'events/objects.ts', 'metrics/
 
 /** Functions that create declarations, by the folder of their catalogue. */
 describe.each([
-  ['observe/metrics', /\b(?:counter|gauge|histogram|summary)\b/],
-  ['observe/events', /\bevent\b/],
-])('%s', (folder, declaring) => {
+  ['observe/metrics', 'aws/metric-declarations.ts', /\b(?:counter|gauge|histogram|summary)\b/],
+  ['observe/events', 'aws/events.ts', /\bevent\b/],
+])('%s', (folder, ofProvider, declaring) => {
   const files = sources.filter(({ path }) => path.startsWith(`${folder}/`));
 
-  it('is the only folder that creates declarations', () => {
+  it('is the only folder that creates declarations, except those of the provider', () => {
     const users = sources.filter(
       ({ path, text }) =>
         !path.startsWith(`${folder}/`) &&
+        path !== ofProvider &&
         [...text.matchAll(/^import ([^;]*?) from '([^']+)';$/gms)].some(
-          ([, names = '', from = '']) => from.endsWith(`/${basename(folder)}/declaration.ts`) && declaring.test(names),
+          ([, names = '', from = '']) =>
+            (from.endsWith(`/${basename(folder)}/declaration.ts`) || from === `#${folder}`) && declaring.test(names),
         ),
     );
     expect(users.map(({ path }) => path)).toEqual([]);
@@ -45,6 +47,7 @@ describe('an event', () => {
       ({ path, text }) =>
         !path.startsWith('local/') &&
         !path.startsWith('observe/events/') &&
+        path !== 'aws/events.ts' &&
         (/^(?!.*readonly).*\btype: '(?:Normal|Warning)'/m.test(text) || /\.publish\(\s*\{/.test(text)),
     );
     expect(literals.map(({ path }) => path)).toEqual([]);

@@ -12,13 +12,6 @@ const NAMES = /EC2_?NODE_?CLASS|savings ?plan|cpu ?credit|\bEBS\b/i;
 const LEFT: readonly string[] = [
   'engine/disruption/methods/consolidation.ts',
   'engine/instance-type-report.ts',
-  'observe/entries/metrics.ts',
-  'observe/events/aws.ts',
-  'observe/events/devices.ts',
-  'observe/events/nodeclaims.ts',
-  'observe/events/nodepools.ts',
-  'observe/events/objects.ts',
-  'observe/metrics/aws.ts',
   'observe/metrics/nodepools.ts',
   'observe/remedies.ts',
 ];

@@ -1,5 +1,6 @@
 /** Names that only tests and scripts of other areas import. */
 export { createClients } from '../clients.ts';
+export * as awsEvents from '../events.ts';
 export { launchError, recordFleetErrors } from '../fleet/failures.ts';
 export { instanceIdOf, instanceIdOfClaim } from '../instances/instance.ts';
 export { BRANCH_INTERFACES } from '../instancetypes/branchinterfacetable.ts';
@@ -9,6 +10,7 @@ export { EARNED_CREDITS } from '../instancetypes/cpu-credit-table.ts';
 export { fetchTypes } from '../instancetypes/discovery.ts';
 export { parseMessage } from '../interruption/messages.ts';
 export { compileFailure, resolveReserved } from '../kubelet/expressions.ts';
+export * as awsMetricDeclarations from '../metric-declarations.ts';
 export { awsMetrics } from '../metrics.ts';
 export { fieldErrors } from '../nodeclass/fields.ts';
 export { staticFailure } from '../nodeclass/validation.ts';

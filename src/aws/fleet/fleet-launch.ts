@@ -18,13 +18,14 @@ import { type InstanceType, minValuesText, satisfiesMinValues } from '#engine/mo
 import type { EventRecorder } from '#kube/reconcilers';
 import { messageOf } from '#lib';
 import type { Clock } from '#lib/clock';
-import { eventOf, SPOT_SLR_CREATION_FAILED } from '#observe/events';
+import { eventOf } from '#observe/events';
 import type { Logger } from '#observe/logger';
 import type { Pressure } from '#process/memory';
 import { familyOf } from '../amis/families.ts';
 import type { ClusterCidr, ClusterFacts } from '../cluster.ts';
 import { LAUNCH_TEMPLATE_NOT_FOUND } from '../error-codes.ts';
 import { codeOf, describeError, explainLaunchFailure, isClientFault, launchFailure } from '../errors.ts';
+import { SPOT_SLR_CREATION_FAILED } from '../events.ts';
 import type { Instance } from '../instances/instance.ts';
 import { EFA_RESOURCE, requestsEfa } from '../instancetypes/capacity.ts';
 import type { Reserved } from '../kubelet/expressions.ts';

@@ -18,19 +18,18 @@ import { type Informers, isNotFound, type KubeClient } from '#kube/client';
 import type { EventNote, EventRecorder } from '#kube/reconcilers';
 import { defined, rejections, timestamp } from '#lib';
 import type { Clock } from '#lib/clock';
+import { eventOf, type KeyedEvent } from '#observe/events';
+import type { Logger } from '#observe/logger';
+import { combineErrors } from '../errors.ts';
 import {
   CAPACITY_RESERVATION_INSTANCE_INTERRUPTED,
-  eventOf,
   INSTANCE_STOPPING,
   INSTANCE_TERMINATING,
   INSTANCE_UNHEALTHY,
-  type KeyedEvent,
   SPOT_INTERRUPTED,
   SPOT_REBALANCE_RECOMMENDATION,
   TERMINATING_ON_INTERRUPTION,
-} from '#observe/events';
-import type { Logger } from '#observe/logger';
-import { combineErrors } from '../errors.ts';
+} from '../events.ts';
 import { instanceIdOfClaim, instanceIdOfNode } from '../instances/instance.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import type { UnavailableOfferings } from '../offerings/unavailable.ts';

@@ -8,8 +8,9 @@ import { type KubeClient, unlessGone } from '#kube/client';
 import type { EventRecorder } from '#kube/reconcilers';
 import { defined, own, timeOf, timestamp } from '#lib';
 import type { Clock } from '#lib/clock';
-import { eventOf, MAINTENANCE_SCHEDULED } from '#observe/events';
+import { eventOf } from '#observe/events';
 import type { Logger } from '#observe/logger';
+import { MAINTENANCE_SCHEDULED } from '../events.ts';
 
 /** Time before the start of an event from which it is an interruption. */
 const DRAIN_MS = 3_600_000;

@@ -2,7 +2,8 @@
 import { EC2_NODE_CLASS, EC2_NODECLASS_FINALIZER, type EC2NodeClass, uidOf } from '#api/objects';
 import { type Informers, type KubeClient, writeChanges } from '#kube/client';
 import { after, type EventRecorder, type Outcome, settled } from '#kube/reconcilers';
-import { eventOf, WAITING_ON_NODECLAIM_TERMINATION } from '#observe/events';
+import { eventOf } from '#observe/events';
+import { WAITING_ON_NODECLAIM_TERMINATION } from '../events.ts';
 import type { InstanceProfiles } from '../instanceprofiles/instanceprofiles.ts';
 import { classPath, isValidProfileName, profileName, type Scope } from '../instanceprofiles/names.ts';
 import type { LaunchTemplates } from '../launchtemplates/launchtemplates.ts';

@@ -10,9 +10,10 @@ import {
 import { type KubeClient, writeChanges } from '#kube/client';
 import { after, type EventRecorder, type Outcome, type Reconciler, settled } from '#kube/reconcilers';
 import { quoted } from '#lib';
-import { eventOf, INVALID_GPU_SHARING, NODE_CLASS_UNRESOLVED, SUBNET_ADDRESSES_SCARCE } from '#observe/events';
+import { eventOf } from '#observe/events';
 import type { Logger } from '#observe/logger';
 import { CONSUMABLE_CAPACITY_ANNOTATION, gpuSharing } from '../dra/static-templates.ts';
+import { INVALID_GPU_SHARING, NODE_CLASS_UNRESOLVED, SUBNET_ADDRESSES_SCARCE } from '../events.ts';
 import { type ScarceSubnet, type Subnets, scarceText } from '../subnets/subnets.ts';
 import type { NodeClassStep, NodeClassStepResult } from './step.ts';
 

@@ -1,12 +1,10 @@
 /** Every declaration of an event or a metric, by file, for the reference pages. */
-export * as awsEvents from '../events/aws.ts';
 export * as deviceEvents from '../events/devices.ts';
 export * as disruptionEvents from '../events/disruption.ts';
 export * as nodeClaimEvents from '../events/nodeclaims.ts';
 export * as nodePoolEvents from '../events/nodepools.ts';
 export * as nodeEvents from '../events/nodes.ts';
 export * as podEvents from '../events/pods.ts';
-export * as awsMetrics from '../metrics/aws.ts';
 export * as disruptionMetrics from '../metrics/disruption.ts';
 export * as kubeMetrics from '../metrics/kube.ts';
 export * as nodeClaimMetrics from '../metrics/nodeclaims.ts';

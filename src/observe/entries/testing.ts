@@ -3,11 +3,8 @@ export { type EventDeclaration, MINUTE } from '../events/declaration.ts';
 export type { LogKind } from '../history/log-lines.ts';
 export { seriesBudget } from '../metric-views.ts';
 export {
-  counter,
   DURATION_BUCKETS,
   FEW_DURATION_BUCKETS,
-  gauge,
-  histogram,
   type MetricDeclaration,
   summary,
 } from '../metrics/declaration.ts';

@@ -11,17 +11,6 @@ export const INVALID_DEVICE_TEMPLATE = event({
   message: (text: string) => `Skipping declared devices: ${text}`,
 });
 
-export const INVALID_GPU_SHARING = event({
-  reason: 'InvalidConsumableCapacity',
-  type: 'Warning',
-  about: ['EC2NodeClass'],
-  meaning: 'The annotation that lets several claims share a GPU is not valid. GPUs of new nodes are not shared.',
-  key: 'uid of the EC2NodeClass and text',
-  windowMs: 60 * 60_000,
-  message: (annotation: string, value: string) =>
-    `Annotation ${annotation}: ${value} is not one of "disabled", "memory", "unlimited", or a positive integer share count`,
-});
-
 export const DEVICE_TEMPLATE_MISMATCH = event({
   reason: 'DeviceTemplateMismatch',
   type: 'Warning',

@@ -19,7 +19,7 @@ export const NODE_CLASS_NOT_READY = event({
   reason: 'NodeClassNotReady',
   type: 'Warning',
   ...OF_CLAIM,
-  meaning: "The NodeClaim's EC2NodeClass is not ready. The NodeClaim is deleted, and its pods are scheduled again.",
+  meaning: "The NodeClaim's NodeClass is not ready. The NodeClaim is deleted, and its pods are scheduled again.",
   message: (name: string, error: string) => `NodeClaim ${name} event: ${error}`,
 });
 

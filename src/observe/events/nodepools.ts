@@ -148,7 +148,7 @@ export const FAILED_RESOLVING_NODE_CLASS = event({
   reason: 'FailedResolvingNodeClass',
   type: 'Warning',
   about: ['NodePool', 'NodeClaim'],
-  meaning: 'The EC2NodeClass that the object refers to does not exist or is being deleted.',
+  meaning: 'The NodeClass that the object refers to does not exist or is being deleted.',
   key: 'uid of the object',
   message: () => 'Failed resolving NodeClass',
 });

@@ -1,15 +1,7 @@
 /** Events of several kinds of objects, and events of the Lease. */
 import { event, MINUTE } from './declaration.ts';
 
-const KINDS = [
-  'NodeClaim',
-  'NodePool',
-  'Node',
-  'EC2NodeClass',
-  'CapacityBuffer',
-  'CapacityQuota',
-  'NodePolicy',
-] as const;
+const KINDS = ['NodeClaim', 'NodePool', 'Node', 'NodeClass', 'CapacityBuffer', 'CapacityQuota', 'NodePolicy'] as const;
 
 /** Declares the event for a type of condition. The reason of the event is the type. */
 export const conditionChanged = (type: string) =>

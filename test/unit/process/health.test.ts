@@ -3,9 +3,8 @@ import { request } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { silent } from '#observe/logger';
-import { LEADER_ELECTION_MASTER_STATUS, NODES_CREATED, WORKQUEUE_DEPTH } from '#observe/metrics';
+import { gauge, LEADER_ELECTION_MASTER_STATUS, NODES_CREATED, WORKQUEUE_DEPTH } from '#observe/metrics';
 import { createMetrics } from '#observe/setup';
-import { gauge } from '#observe/testing';
 import {
   type Check,
   type EndpointOptions,

@@ -11,8 +11,9 @@ import {
 import { NODE_CLASS_KIND } from '#aws/node-classes';
 import { runControllers } from '#kube/reconcilers';
 import { silent } from '#observe/logger';
+import { counter, gauge, histogram } from '#observe/metrics';
 import { createMetrics } from '#observe/setup';
-import { counter, gauge, histogram, summary } from '#observe/testing';
+import { summary } from '#observe/testing';
 import { openStores } from '#state/testing';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { endedSeries } from '../../../../src/controllers/metrics/ended-series.ts';

@@ -1,5 +1,5 @@
 /** Metrics of the AWS provider: calls to AWS, instance types and offerings, batching, interruption. */
-import { counter, gauge, histogram, LIBRARY_BUCKETS, NO_BUCKETS } from './declaration.ts';
+import { counter, gauge, histogram, LIBRARY_BUCKETS, NO_BUCKETS } from '#observe/metrics';
 
 const BATCH_SIZES = [
   1, 2, 4, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100, 125, 150, 175, 200, 225, 250, 275, 300, 350, 400, 450,

@@ -1,5 +1,7 @@
 /** Events of EC2: interruptions, launches, EC2NodeClasses. */
-import { event, MINUTE } from './declaration.ts';
+import { event } from '#observe/events';
+
+const MINUTE = 60_000;
 
 /** Published once per NodeClaim and once per Node in the period. */
 const OF_NODE = { about: ['NodeClaim', 'Node'], key: 'uid of the object' } as const;
@@ -176,4 +178,15 @@ export const CAPACITY_RESERVATION_IDLE = event({
   windowMs: 60 * MINUTE,
   message: (id: string, facts: string, nodeClass: string) =>
     `Capacity reservation ${id} ${facts}; select it in spec.capacityReservationSelectorTerms of EC2NodeClass ${nodeClass}, or cancel it`,
+});
+
+export const INVALID_GPU_SHARING = event({
+  reason: 'InvalidConsumableCapacity',
+  type: 'Warning',
+  about: ['EC2NodeClass'],
+  meaning: 'The annotation that lets several claims share a GPU is not valid. GPUs of new nodes are not shared.',
+  key: 'uid of the EC2NodeClass and text',
+  windowMs: 60 * MINUTE,
+  message: (annotation: string, value: string) =>
+    `Annotation ${annotation}: ${value} is not one of "disabled", "memory", "unlimited", or a positive integer share count`,
 });
