@@ -187,11 +187,16 @@ const usdOf = ([best]: readonly Launchable[]): number => best?.usd ?? Number.POS
 /** Cheapest offering of each type by zone, without surplus CPU. Undefined if reservations decide about the zone. */
 type Offers = ReadonlyMap<string, readonly Launchable[]> | undefined;
 
+/** Number of offers that are kept for a list of types. */
+const MOST_OFFERS = 1_000;
+
+/** Offers by requirements and types of a claim, for each list of types. The simulations of a pass share a list. */
+const knownOffers = remembering((_types: readonly InstanceType[]) => new Map<string, Offers>());
+
 /** Zones of claims. Claims share the offers of their requirements and types. */
 class ZoneChoices {
   readonly #pools: ReadonlyMap<string, PoolInput>;
   readonly #choices = new Map<readonly Requirement[], readonly ZoneChoice[]>();
-  readonly #offers = new Map<string, Offers>();
 
   constructor(pools: ReadonlyMap<string, PoolInput>) {
     this.#pools = pools;
@@ -209,7 +214,7 @@ class ZoneChoices {
     return found;
   }
 
-  #offersFor(claim: PlannedClaim, { nodePool, instanceTypes }: PoolInput): Offers {
+  #offersFor(claim: PlannedClaim, { instanceTypes }: PoolInput): Offers {
     const { keys, isOverridden } = traitsOf(instanceTypes);
     const compute = (): Offers => {
       const names = new Set(claim.instanceTypes);
@@ -220,9 +225,11 @@ class ZoneChoices {
     };
     if (isOverridden) return compute();
     const decisive = claim.requirements.filter(({ key }) => keys.has(key));
-    const shape = JSON.stringify([nodePool.metadata.name, decisive, claim.instanceTypes]);
-    if (!this.#offers.has(shape)) this.#offers.set(shape, compute());
-    return this.#offers.get(shape);
+    const shape = JSON.stringify([decisive, claim.instanceTypes]);
+    const offers = knownOffers(instanceTypes);
+    if (offers.size >= MOST_OFFERS) offers.clear();
+    if (!offers.has(shape)) offers.set(shape, compute());
+    return offers.get(shape);
   }
 }
 
