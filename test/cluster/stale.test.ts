@@ -33,7 +33,8 @@ describe('an operator without leader election', () => {
 
   beforeAll(async () => {
     wire = await startWire(cluster);
-    operator = await startOperatorProcess(cluster, { ...wire.env, ...ALONE, LOG_LEVEL: 'debug' });
+    const env = { ...wire.env, ...ALONE, LOG_LEVEL: 'debug', SCHEDULED_EVENTS: 'interruption' };
+    operator = await startOperatorProcess(cluster, env);
     spread = await startSpread(cluster);
     await spread.scale(2);
     await spread.settled(2);

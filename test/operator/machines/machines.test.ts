@@ -121,7 +121,9 @@ it('runs provisioning, consolidation, drift and termination with a provider othe
   await kube.patch(MACHINE_CLASS, { name: 'default' }, { spec: { image: 'v2' } });
   await until('machine with the new image', () => rack.list().length === 1 && rack.list()[0] !== before);
   expect(machines()).toEqual(['small']);
-  expect((await kube.list(NODE_CLAIM)).items.map(({ status }) => status?.imageID)).toEqual(['v2']);
+  await until('NodeClaims with the new image', async () =>
+    (await kube.list(NODE_CLAIM)).items.every(({ status }) => status?.imageID === 'v2'),
+  );
   await until('running pods', runs(2));
 
   await kube.patch(DEPLOYMENT, { name: 'web', namespace: 'default' }, { spec: { replicas: 0 } });
