@@ -18,6 +18,8 @@ const SILENT_MS = 10_000;
 const PATIENCE_MS = 330_000;
 /** Longer than the operator's maximum pause between two attempts of a list. */
 const MENDED_MS = NODE_MS + 5_500;
+/** Longest delay until a watch is tried again, and the time for which it must be open. */
+const REOPENED_MS = 8_000;
 
 let behind: BehindProxy | undefined;
 let proxy: RewritingProxy;
@@ -70,6 +72,7 @@ async function disturb(disturbance: Disturbance, number: number): Promise<void> 
   proxy.cut();
   await hostile.kube.create(POD, pod);
   await untilTold(disturbance).finally(() => proxy.mend());
+  const mendedMs = hostile.clock.now();
   if (disturbance.isAboutLease) await hostile.startAgain();
   await hostile.until('node for the pod', () => nodeNameOf(pod.metadata.name), MENDED_MS);
   await hostile.expectLeading();
@@ -82,6 +85,8 @@ async function disturb(disturbance: Disturbance, number: number): Promise<void> 
     return running().every((id) => owned.includes(id));
   });
   await removeOne(hostile.kube, POD, pod);
+  // A failure is logged once until its watch is open again.
+  await hostile.until('open watches', () => hostile.clock.now() > mendedMs + REOPENED_MS);
 }
 
 describe('the operator', () => {
