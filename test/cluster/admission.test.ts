@@ -1,12 +1,8 @@
 /** Compares how a real API server and the local one evaluate ValidatingAdmissionPolicies. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { steadyClock } from '#lib/clock';
-import { type LocalApiServer, startApiServer } from '#local/testing';
-import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
-import { type Kubectl, kubectl } from './harness/kubectl.ts';
+import { type BothServers, type Kubectl, startBothServers } from './harness/kubectl.ts';
 import { eventually } from './harness/processes.ts';
 
 const config = (name: string, ...labels: readonly string[]): readonly (readonly string[])[] => [
@@ -53,19 +49,13 @@ const CASES: readonly (readonly (readonly string[])[])[] = [
 ];
 
 describe('a ValidatingAdmissionPolicy on the local API server and on a real one', () => {
-  let plane: ControlPlane;
-  let local: LocalApiServer;
+  let both: BothServers | undefined;
   let folder: string;
   let real: Kubectl;
   let ours: Kubectl;
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'karpenter-admission-'));
-    plane = await startControlPlane({ controllers: false });
-    local = await startApiServer({ clock: steadyClock() });
-    const kubeconfig = join(folder, 'kubeconfig');
-    await writeFile(kubeconfig, local.kubeconfig());
-    real = await kubectl(plane, folder, 'real', plane.kubeconfig);
-    ours = await kubectl(plane, folder, 'ours', kubeconfig);
+    both = await startBothServers();
+    ({ folder, real, ours } = both);
     for (const name of ['broken', 'ignored']) {
       const object = {
         apiVersion: 'v1',
@@ -80,11 +70,7 @@ describe('a ValidatingAdmissionPolicy on the local API server and on a real one'
     const probe = ['create', '--dry-run=server', '-f', join(folder, 'LABEL-broken')];
     await eventually('the policies', async () => ((await real(...probe)).code === 0 ? undefined : true), 60_000);
   }, 180_000);
-  afterAll(async () => {
-    await local?.close();
-    await plane?.stop();
-    await rm(folder, { recursive: true, force: true });
-  }, 60_000);
+  afterAll(() => both?.stop(), 60_000);
 
   it.each(CASES.map((steps) => [steps.map((argv) => argv.join(' ')).join('; '), steps] as const))(
     '%s',

@@ -1,33 +1,23 @@
 /** Compares the output of the real kubectl for the same objects on a real API server and on the local one. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { customResourceDefinitions } from '#api/schema';
-import { steadyClock } from '#lib/clock';
-import { type LocalApiServer, startApiServer } from '#local/testing';
-import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
-import { type Kubectl, kubectl } from './harness/kubectl.ts';
+import { type BothServers, type Kubectl, startBothServers } from './harness/kubectl.ts';
 import { CHANGES, KINDS, NAMED, SHOWS, TABLED, TABLED_NAMES } from './parity/kubectl.ts';
 
 /** Removes line breaks. */
 const words = (text: string): string => text.replace(/\s+/g, ' ');
 
 describe('kubectl on the local API server and on a real one', () => {
-  let plane: ControlPlane;
-  let local: LocalApiServer;
+  let both: BothServers | undefined;
   let folder: string;
   let real: Kubectl;
   let ours: Kubectl;
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'karpenter-kubectl-'));
-    plane = await startControlPlane({ controllers: false });
-    local = await startApiServer({ clock: steadyClock() });
-    const kubeconfig = join(folder, 'kubeconfig');
-    await writeFile(kubeconfig, local.kubeconfig());
-    real = await kubectl(plane, folder, 'real', plane.kubeconfig);
-    ours = await kubectl(plane, folder, 'ours', kubeconfig);
+    both = await startBothServers();
+    ({ folder, real, ours } = both);
     const definitions = join(folder, 'crds.json');
     await writeFile(
       definitions,
@@ -41,11 +31,7 @@ describe('kubectl on the local API server and on a real one', () => {
     expect(await ours('apply', '-f', objects)).toEqual(await real('apply', '-f', objects));
     for (const argv of CHANGES) expect(await ours(...argv)).toEqual(await real(...argv));
   }, 180_000);
-  afterAll(async () => {
-    await local?.close();
-    await plane?.stop();
-    await rm(folder, { recursive: true, force: true });
-  }, 60_000);
+  afterAll(() => both?.stop(), 60_000);
 
   it('has an object of every printed kind', async () => {
     const text = await readFile(join(import.meta.dirname, 'parity/objects.yaml'), 'utf8');

@@ -1,13 +1,16 @@
 /** The real kubectl, whose output is compared between two API servers. */
 import { execFile } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { ControlPlane } from './controlplane.ts';
+import { steadyClock } from '#lib/clock';
+import { startApiServer } from '#local/testing';
+import { type ControlPlane, startControlPlane } from './controlplane.ts';
 
 const run = promisify(execFile);
 
-export interface Printed {
+interface Printed {
   readonly code: number;
   readonly text: string;
 }
@@ -27,12 +30,7 @@ const normal = (text: string): string =>
     .replace(/ +/g, ' ');
 
 /** Returns a function that runs kubectl with a kubeconfig and a home of its own. */
-export async function kubectl(
-  { binaries }: ControlPlane,
-  folder: string,
-  name: string,
-  kubeconfig: string,
-): Promise<Kubectl> {
+async function kubectl({ binaries }: ControlPlane, folder: string, name: string, kubeconfig: string): Promise<Kubectl> {
   // Folder of the discovery cache.
   const home = join(folder, name);
   await mkdir(home);
@@ -49,5 +47,32 @@ export async function kubectl(
       };
       return { code, text: normal(stderr + stdout) };
     }
+  };
+}
+
+/** A real API server and the local one, each with its kubectl. */
+export interface BothServers {
+  /** Folder for files of the test. */
+  readonly folder: string;
+  readonly real: Kubectl;
+  readonly ours: Kubectl;
+  stop(): Promise<void>;
+}
+
+export async function startBothServers(): Promise<BothServers> {
+  const folder = await mkdtemp(join(tmpdir(), 'karpenter-kubectl-'));
+  const plane = await startControlPlane({ controllers: false });
+  const local = await startApiServer({ clock: steadyClock() });
+  const kubeconfig = join(folder, 'kubeconfig');
+  await writeFile(kubeconfig, local.kubeconfig());
+  return {
+    folder,
+    real: await kubectl(plane, folder, 'real', plane.kubeconfig),
+    ours: await kubectl(plane, folder, 'ours', kubeconfig),
+    stop: async () => {
+      await local.close();
+      await plane.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
   };
 }
