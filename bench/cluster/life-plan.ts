@@ -31,13 +31,21 @@ const MEMORIES = ['512Mi', '1Gi', '2Gi', '6Gi'];
 
 export const MINUTE_MS = 60_000;
 
-/** @throws Error if an option is unknown or not valid */
-export function readLifeOptions(args: readonly string[]): {
+/** `changes` of many kinds, or `waves` of small services that end with a third of the pods. */
+const WORKLOADS = ['changes', 'waves'] as const;
+const CAPACITIES = ['spot', 'on-demand'] as const;
+
+export interface LifeOptions {
   readonly lengthMs: number;
   readonly seed: number;
   readonly only: string;
   readonly bootJitter: number;
-} {
+  readonly workload: (typeof WORKLOADS)[number];
+  readonly capacities: readonly (typeof CAPACITIES)[number][];
+}
+
+/** @throws Error if an option is unknown or not valid */
+export function readLifeOptions(args: readonly string[]): LifeOptions {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -45,6 +53,8 @@ export function readLifeOptions(args: readonly string[]): {
       seed: { type: 'string', default: '1' },
       only: { type: 'string', default: '' },
       'boot-jitter': { type: 'string', default: '0.2' },
+      workload: { type: 'string', default: WORKLOADS[0] },
+      capacity: { type: 'string' },
     },
   });
   const [minutes, seed, bootJitter] = [values.minutes, values.seed, values['boot-jitter']].map(Number) as [
@@ -56,7 +66,16 @@ export function readLifeOptions(args: readonly string[]): {
   if (!Number.isInteger(seed)) throw new Error(`--seed must be an integer, not ${JSON.stringify(values.seed)}`);
   if (!(bootJitter >= 0 && bootJitter < 1))
     throw new Error(`--boot-jitter must be at least 0 and less than 1, not ${JSON.stringify(values['boot-jitter'])}`);
-  return { lengthMs: minutes * MINUTE_MS, seed, only: values.only, bootJitter };
+  const workload = oneOf('workload', WORKLOADS, values.workload);
+  const capacities = values.capacity === undefined ? CAPACITIES : [oneOf('capacity', CAPACITIES, values.capacity)];
+  return { lengthMs: minutes * MINUTE_MS, seed, only: values.only, bootJitter, workload, capacities };
+}
+
+function oneOf<T extends string>(option: string, values: readonly T[], text: string): T {
+  const found = values.find((value) => value === text);
+  if (found === undefined)
+    throw new Error(`--${option} must be one of ${values.join(', ')}, not ${JSON.stringify(text)}`);
+  return found;
 }
 
 /** Returns the events in the order of their times. The first creates the pods of `mixed-100`, and then the services. */
@@ -102,6 +121,66 @@ export function lifeEvents(seed: number, lengthMs: number, zone: string): readon
     events.push({ atMs, event: change() });
   }
   return events.sort((a, b) => a.atMs - b.atMs);
+}
+
+/** A service of the waves. */
+export interface WaveService {
+  readonly name: string;
+  readonly cpuMilli: number;
+  readonly memoryMib: number;
+  readonly replicas: number;
+}
+
+export interface WaveStep {
+  readonly second: number;
+  readonly name: string;
+  readonly replicas: number;
+}
+
+const WAVE_SERVICES = 12;
+/** Second and replicas of each service. The last step begins the calm time. */
+const WAVES = [
+  [120, 10],
+  [240, 20],
+  [420, 12],
+  [540, 18],
+  [720, 6],
+] as const;
+/** Minute in which the last wave ends. */
+export const CALM_FROM_MINUTE = 12;
+
+/** Waves of services with pods of 50 to 300 millicores, which end with a third of the pods. */
+export function waves(seed: number): {
+  readonly services: readonly WaveService[];
+  readonly steps: readonly WaveStep[];
+} {
+  const services = Array.from({ length: WAVE_SERVICES }, (_, at) => {
+    const cpuMilli = 50 + ((at * 37 + seed * 61) % 251);
+    return { name: `s${at}`, cpuMilli, memoryMib: 2 * cpuMilli, replicas: 4 };
+  });
+  const steps = WAVES.flatMap(([second, replicas]) =>
+    services.map(({ name }, at) => ({ second: second + at, name, replicas: replicas + ((at + seed) % 3) - 1 })),
+  );
+  return { services, steps };
+}
+
+/** Returns the events of {@link waves} in the order of their times. */
+export function waveEvents(seed: number): readonly TimedEvent[] {
+  const { services, steps } = waves(seed);
+  const objects = services.map(({ name, replicas, cpuMilli, memoryMib }) =>
+    deployment(name, replicas, { terminationGracePeriodSeconds: 5 }, { cpu: `${cpuMilli}m`, memory: `${memoryMib}Mi` }),
+  );
+  return [
+    { atMs: 0, event: { kind: 'create', objects } },
+    ...steps
+      .map(
+        ({ second, name, replicas }): TimedEvent => ({
+          atMs: second * 1_000,
+          event: { kind: 'scale', name, replicas },
+        }),
+      )
+      .sort((a, b) => a.atMs - b.atMs),
+  ];
 }
 
 const job = (name: string, pods: number, seconds: number, requests: Readonly<Record<string, string>>): KubeObject =>

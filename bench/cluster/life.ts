@@ -1,7 +1,8 @@
 /**
- * `npm run bench:cluster -- life [--minutes 30] [--seed 1] [--only NAME] [--boot-jitter 0.2]`: a seeded life of a cluster on a
- * real control plane, in real time, with the defaults and in Karpenter's way. Instances join after half a minute, one after the
- * other. `--boot-jitter` is the largest relative difference of a boot time from its mean. Prints one JSON line for each setting.
+ * `npm run bench:cluster -- life [--minutes 30] [--seed 1] [--only NAME] [--boot-jitter 0.2] [--workload changes|waves]
+ * [--capacity spot|on-demand]`: a seeded life of a cluster on a real control plane, in real time, with the defaults and in
+ * Karpenter's way. Instances join after half a minute, one after the other. `--boot-jitter` is the largest relative difference of
+ * a boot time from its mean. Prints one JSON line for each setting, with the price per hour at the end.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { DEPLOYMENT, JOB, type Kind, type KubeObject, POD, POD_DISRUPTION_BUDGET, type Pod } from '#api/objects';
@@ -11,7 +12,15 @@ import { realClock } from '#lib/clock';
 import { startCaches } from '#local/testing';
 import { applyText, type Cluster, exampleText, startCluster } from '../../test/cluster/harness/cluster.ts';
 import { pool } from '../../test/operator/pools.ts';
-import { type LifeEvent, lifeEvents, MINUTE_MS, RUNS_FOR, readLifeOptions } from './life-plan.ts';
+import {
+  type LifeEvent,
+  type LifeOptions,
+  lifeEvents,
+  MINUTE_MS,
+  RUNS_FOR,
+  readLifeOptions,
+  waveEvents,
+} from './life-plan.ts';
 import { LifeRecord } from './life-record.ts';
 import { type MeasuredOperator, secondsUntilReady, startMeasured } from './operator.ts';
 
@@ -26,7 +35,8 @@ const SETTINGS: Readonly<Record<string, readonly string[]>> = { default: [], "Ka
 
 /** Plays the life once with each setting, each on its own control plane. */
 export async function* lifeLines(args: readonly string[], program: string): AsyncGenerator<object> {
-  const { lengthMs, seed, only, bootJitter } = readLifeOptions(args);
+  const options = readLifeOptions(args);
+  const { lengthMs, seed, only, bootJitter } = options;
   for (const [name, settings] of Object.entries(SETTINGS)) {
     if (!name.startsWith(only)) continue;
     const closing = new AbortController();
@@ -38,7 +48,7 @@ export async function* lifeLines(args: readonly string[], program: string): Asyn
       operator = await startMeasured(cluster, program, settings);
       await secondsUntilReady(operator);
       const life = new ClusterLife(cluster, operator, closing.signal);
-      yield { life: name, seed, minutes: lengthMs / MINUTE_MS, ...(await life.play(seed, lengthMs)) };
+      yield { life: name, seed, minutes: lengthMs / MINUTE_MS, ...(await life.play(options)) };
     } finally {
       await operator?.stop();
       closing.abort();
@@ -64,11 +74,11 @@ class ClusterLife {
     this.#pods = () => pods.list().filter(({ metadata }) => metadata.namespace === 'default');
   }
 
-  async play(seed: number, lengthMs: number): Promise<object> {
+  async play({ seed, lengthMs, workload, capacities }: LifeOptions): Promise<object> {
     await applyText(this.#cluster, await exampleText('ec2nodeclass.yaml'));
-    await applyText(this.#cluster, JSON.stringify(nodePool()));
+    await applyText(this.#cluster, JSON.stringify(nodePool(capacities)));
     await this.#synced;
-    const events = lifeEvents(seed, lengthMs, ZONE);
+    const events = workload === 'waves' ? waveEvents(seed) : lifeEvents(seed, lengthMs, ZONE);
     const startedMs = performance.now();
     let next = 0;
     for (let nowMs = 0; nowMs < lengthMs; nowMs = performance.now() - startedMs) {
@@ -152,6 +162,7 @@ class ClusterLife {
     const metrics = await (await fetch(this.#operator.metricsUrl)).text();
     return {
       usd: rounded(world.aws.spending.usd()),
+      usdPerHour: rounded(world.aws.spending.usdPerHour()),
       ...this.#record.figures(),
       secondRound: sumOf(metrics, 'karpenter_nodeclaims_second_round_total'),
       evictions: evictions.length,
@@ -161,10 +172,10 @@ class ClusterLife {
   }
 }
 
-const nodePool = (): KubeObject =>
+const nodePool = (capacities: LifeOptions['capacities']): KubeObject =>
   pool({
     cpus: SIZES,
-    capacityTypes: ['spot', 'on-demand'],
+    capacityTypes: [...capacities],
     consolidateAfter: '30s',
     budgets: [{ nodes: '10%' }],
   });

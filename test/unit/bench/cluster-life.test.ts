@@ -1,6 +1,13 @@
 /** The seeded life of the benchmark on a real control plane, and its sums. */
 import { describe, expect, it } from '@jest/globals';
-import { lifeEvents, RUNS_FOR, readLifeOptions } from '../../../bench/cluster/life-plan.ts';
+import {
+  CALM_FROM_MINUTE,
+  lifeEvents,
+  RUNS_FOR,
+  readLifeOptions,
+  waveEvents,
+  waves,
+} from '../../../bench/cluster/life-plan.ts';
 import { type LifePod, LifeRecord } from '../../../bench/cluster/life-record.ts';
 
 const HALF_AN_HOUR_MS = 1_800_000;
@@ -23,6 +30,19 @@ describe('the list of events of a life', () => {
     const created = events.flatMap(({ event }) => (event.kind === 'create' ? event.objects : []));
     expect(new Set(created.map(({ kind }) => kind))).toEqual(new Set(['Deployment', 'PodDisruptionBudget', 'Job']));
     expect(JSON.stringify(created)).toContain(RUNS_FOR);
+  });
+});
+
+describe('the list of events of waves', () => {
+  it('ends with a third of the most replicas', () => {
+    const { services, steps } = waves(1);
+    const sumAt = (minute: number): number =>
+      services.reduce((sum, { name, replicas }) => {
+        const before = steps.filter((step) => step.name === name && step.second < minute * 60);
+        return sum + (before.at(-1)?.replicas ?? replicas);
+      }, 0);
+    expect(sumAt(6) / sumAt(CALM_FROM_MINUTE + 1)).toBeCloseTo(20 / 6);
+    expect(waveEvents(1)).toHaveLength(1 + steps.length);
   });
 });
 
@@ -72,7 +92,16 @@ it('rejects options that are not valid', () => {
     seed: 7,
     only: '',
     bootJitter: 0.2,
+    workload: 'changes',
+    capacities: ['spot', 'on-demand'],
   });
+  expect(readLifeOptions(['--workload', 'waves', '--capacity', 'spot'])).toMatchObject({
+    workload: 'waves',
+    capacities: ['spot'],
+  });
+  expect(() => readLifeOptions(['--workload', 'tides'])).toThrow(
+    '--workload must be one of changes, waves, not "tides"',
+  );
   expect(() => readLifeOptions(['--minutes', '0'])).toThrow('--minutes must be at least 1, not "0"');
   expect(() => readLifeOptions(['--seed', 'x'])).toThrow('--seed must be an integer, not "x"');
   expect(() => readLifeOptions(['--boot-jitter', '1'])).toThrow(

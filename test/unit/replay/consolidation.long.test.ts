@@ -1,6 +1,7 @@
 /** Consolidation with the default settings in small clusters with known results, and after a wave of many services. */
 import { describe, expect, it } from '@jest/globals';
 import type { Budget, KubeObject, NodePool } from '#api/objects';
+import { CALM_FROM_MINUTE, waves } from '../../../bench/cluster/life-plan.ts';
 import { KARPENTER, type NodeOptions, SETTINGS, type Setting, setOf } from '../../../bench/life/settings.ts';
 import type { ReplayRun } from '../../../src/replay/result.ts';
 import { run } from '../../../src/replay/run.ts';
@@ -141,36 +142,14 @@ describe.each(['0s', '30s'])('consolidation after %s with the default settings',
   });
 });
 
-const SERVICES = 12;
-/** Second and replicas of each service. The last step begins the calm time. */
-const WAVES = [
-  [120, 10],
-  [240, 20],
-  [420, 12],
-  [540, 18],
-  [720, 6],
-] as const;
-const CALM_FROM_MINUTE = 12;
-
-/** Waves of services with pods of 50 to 300 millicores, which end with a third of the pods. */
-function waves(seed: number): readonly TraceEvent[] {
-  const all = Array.from({ length: SERVICES }, (_, at) => ({
-    at,
-    name: `s${at}`,
-    milli: 50 + ((at * 37 + seed * 61) % 251),
-  }));
+function waveEvents(seed: number): readonly TraceEvent[] {
+  const { services, steps } = waves(seed);
   return [
-    ...all.map(({ name, milli }) => ({
+    ...services.map(({ name, replicas, cpuMilli, memoryMib }) => ({
       at: 0,
-      apply: service(name, { replicas: 4, cpu: `${milli}m`, memory: `${2 * milli}Mi` }),
+      apply: service(name, { replicas, cpu: `${cpuMilli}m`, memory: `${memoryMib}Mi` }),
     })),
-    ...WAVES.flatMap(([second, replicas]) =>
-      all.map(({ at, name }) => ({
-        at: second + at,
-        scale: refOf(name),
-        replicas: replicas + ((at + seed) % 3) - 1,
-      })),
-    ),
+    ...steps.map(({ second, name, replicas }) => ({ at: second, scale: refOf(name), replicas })),
   ];
 }
 
@@ -182,7 +161,7 @@ describe('consolidation of a cluster that is calm after a wave', () => {
     let [ours, karpenters] = [0, 0];
     for (const seed of [1, 2, 3]) {
       const nodes: NodeOptions = { capacity, consolidateAfter: '30s' };
-      const cluster = { events: waves(seed), minutes: CALM_FROM_MINUTE + 20, nodes, seed };
+      const cluster = { events: waveEvents(seed), minutes: CALM_FROM_MINUTE + 20, nodes, seed };
       ours += (await played(cluster)).series.usdPerHour.at(-1) ?? Number.POSITIVE_INFINITY;
       karpenters += (await played({ ...cluster, setting: KARPENTER })).series.usdPerHour.at(-1) ?? 0;
     }
