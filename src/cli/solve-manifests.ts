@@ -2,7 +2,7 @@
 
 import type { Pod, VolumeAttachment } from '#api/objects';
 import { billedPriceOf, HOURS_PER_MONTH, nodePrices } from '#engine/costs';
-import type { RemedyProof } from '#engine/explanations';
+import { annotationNotes, type RemedyProof } from '#engine/explanations';
 import type { Plan, SolveOptions } from '#engine/model';
 import { bufferPrices, checkRemedies, isVirtual, provePodRemedy, solve } from '#engine/solve';
 import {
@@ -90,6 +90,7 @@ export async function solveManifests(
       ...unknownGates('--feature-gates', CORE_GATES, gates.keys()),
       ...ofTypes,
       ...world.notes,
+      ...annotationNotes([...snapshot.pendingPods, ...snapshot.nodes.flatMap(({ pods }) => pods)]),
       ...bufferNotes(world, snapshot.pendingPods, plan),
     ],
     unknown: [...world.unknown, ...unknown],

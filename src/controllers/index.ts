@@ -16,6 +16,7 @@ import type { SimulationRunner, Solver } from '#engine-worker';
 import type { Controller } from '#kube/reconcilers';
 import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '#observe/metrics';
 import { methodsFor } from '#planner';
+import { annotationEvents } from './annotations.ts';
 import { BufferResolution } from './capacitybuffer/resolution.ts';
 import { policyCeilings, quotaStatus } from './ceilings.ts';
 import { costControllers, type KeptHistory } from './cost/index.ts';
@@ -126,6 +127,7 @@ export function controllers(known: Deps, parts: Parts): readonly Controller[] {
     ...deciders,
     ...pauseReaders(deps, batcher),
     parkedPods(deps),
+    annotationEvents(deps),
     ...(settings.podNomination ? [new PodNominations(deps, verdicts)] : []),
     launches.judge,
     new NodeClaimLifecycle(deps, launches),

@@ -61,10 +61,11 @@ describe('a preference', () => {
     const annotated = { ...rest, spec: { ...spec, template: { ...spec.template, metadata } } } as KubeObject;
     await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2, 4] }), annotated);
     await scenario.until('running pods', async () => (await scenario.running('web')).length === 4);
-    const [event] = await scenario.events('InvalidPreferenceWorthAnnotation');
-    expect(event?.message).toMatch(
-      /^Invalid karpenter-ts.sh\/preference-worth annotation: pod default\/web-\S+: .* "much" has no effect, use a share/,
-    );
+    const events = await scenario.events('InvalidAnnotation');
+    expect(events.map(({ message }) => message)).toEqual([
+      'Invalid annotation: Deployment default/web: annotation karpenter-ts.sh/preference-worth "much" is not valid, ' +
+        'it has no effect; use a share of the price of the pod such as "25%"',
+    ]);
   }, 300_000);
 
   it('launches nodes that it is worth', async () => {

@@ -32,7 +32,7 @@ import {
 import { keyOf, type Store, unlessGone, writeChanges } from '#kube/client';
 import { after, type Key, type Outcome, type Reconciler, settled, type Trigger } from '#kube/reconcilers';
 import { messageOf, own, sameJson, withBoundedConcurrency } from '#lib';
-import { BUFFER_INFEASIBLE, BUFFER_INVALID, eventOf } from '#observe/events';
+import { BUFFER_INFEASIBLE, eventOf, INVALID_ANNOTATION } from '#observe/events';
 import type { Logger } from '#observe/logger';
 import { bufferSize, findTarget } from '#planner';
 import type { Deps } from '../deps.ts';
@@ -146,8 +146,8 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
   async #fail(buffer: CapacityBuffer, problem: Pick<ConditionUpdate, 'reason' | 'message'>): Promise<void> {
     this.#withdraw(bufferKey(buffer));
     if (problem.reason === 'InvalidAnnotation') {
-      const message = BUFFER_INVALID.message(problem.message ?? '');
-      this.#deps.events.publish(eventOf(BUFFER_INVALID, buffer, { message, dedupe: [uidOf(buffer), message] }));
+      const message = INVALID_ANNOTATION.message(problem.message ?? '');
+      this.#deps.events.publish(eventOf(INVALID_ANNOTATION, buffer, { message, dedupe: [uidOf(buffer), message] }));
     }
     await this.#write(buffer, {}, { type: READY_FOR_PROVISIONING, status: 'False', ...problem });
   }

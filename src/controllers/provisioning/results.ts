@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { isTrue, type KubeObject, NODEPOOL_LABEL, type Pod, uidOf } from '#api/objects';
 import { UNSUPPORTED } from '#engine/devices';
-import { invalidWorth, refusalMessage, refusalNote } from '#engine/explanations';
+import { refusalMessage, refusalNote } from '#engine/explanations';
 import {
   type IdlePool,
   isScheduled,
@@ -18,14 +18,7 @@ import {
 } from '#engine/model';
 import { solve } from '#engine/solve';
 import { monotonicMs } from '#lib/clock';
-import {
-  eventOf,
-  FAILED_SCHEDULING,
-  INVALID_PREFERENCE_WORTH_ANNOTATION,
-  LEFT_OUT,
-  NO_COMPATIBLE_INSTANCE_TYPES,
-  POD_HELD,
-} from '#observe/events';
+import { eventOf, FAILED_SCHEDULING, LEFT_OUT, NO_COMPATIBLE_INSTANCE_TYPES, POD_HELD } from '#observe/events';
 import type { Logger } from '#observe/logger';
 import {
   DEVICE_ALLOCATION_TIMEOUTS,
@@ -75,7 +68,7 @@ export function recordResults(deps: Deps, solved: Recorded, log: Logger): void {
     if (allocation.expired > 0) deps.metrics.counter(DEVICE_ALLOCATION_TIMEOUTS).inc({}, allocation.expired);
   }
   for (const pool of solved.plan.unpacked ?? []) recordUnpacked(deps, pool, log);
-  recordPreferences(deps, solved, log);
+  if (solved.plan.preferences?.omitted !== undefined) log.warn(solved.plan.preferences.omitted);
   recordPlacements(deps, solved, log);
   recordEmptyPools(deps, solved.plan, log);
   recordTimings(deps, solved);
@@ -85,21 +78,6 @@ function recordUnpacked({ metrics }: Deps, { nodePool, reason, text }: UnpackedP
   metrics.counter(SCHEDULER_UNPACKED_NODEPOOLS).inc({ reason });
   const fields = { ...(nodePool !== undefined && { NodePool: { name: nodePool } }), reason, error: text };
   log.warn('could not pack pods at a lower price, launching the nodes of first-fit', fields);
-}
-
-function recordPreferences({ events }: Deps, { plan, pods }: Solved, log: Logger): void {
-  const { groups = [], omitted } = plan.preferences ?? {};
-  if (omitted !== undefined) log.warn(omitted);
-  for (const group of groups) {
-    if (group.invalidWorth === undefined) continue;
-    for (const key of group.pods) {
-      const pod = pods.get(key);
-      const error = pod && invalidWorth(pod);
-      if (pod === undefined || error === undefined) continue;
-      const message = INVALID_PREFERENCE_WORTH_ANNOTATION.message(error);
-      events.publish(eventOf(INVALID_PREFERENCE_WORTH_ANNOTATION, pod, { message, dedupe: [uidOf(pod), error] }));
-    }
-  }
 }
 
 /** Returns true if the refusal concerns the user. */

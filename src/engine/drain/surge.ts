@@ -57,11 +57,19 @@ export function surgeRequest({
 }: Pod): { readonly withinMs: number } | { readonly error: string } | undefined {
   const text = metadata.annotations?.[SURGE_ANNOTATION];
   if (text === undefined || text === 'false') return undefined;
-  if (text === 'true') return { withinMs: DEFAULT_MS };
-  const ms = readDurationOrNever(text);
-  if (ms !== undefined && ms > 0 && ms <= LONGEST_MS) return { withinMs: ms };
+  const withinMs = surgeTime(text);
+  if (withinMs !== undefined) return { withinMs };
   return { error: `the annotation ${SURGE_ANNOTATION} must be "true" or a duration of up to 1h, such as "10m"` };
 }
+
+function surgeTime(text: string): number | undefined {
+  if (text === 'true') return DEFAULT_MS;
+  const ms = readDurationOrNever(text);
+  return ms !== undefined && ms > 0 && ms <= LONGEST_MS ? ms : undefined;
+}
+
+/** Returns true if the value of the annotation is valid. */
+export const isSurgeValue = (text: string): boolean => text === 'false' || surgeTime(text) !== undefined;
 
 export function surgeStep(input: SurgeInput): SurgeStep {
   const { pod, deployment, withinMs, readySinceMs, nowMs } = input;

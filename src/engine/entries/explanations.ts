@@ -27,8 +27,8 @@ export {
   instanceTypeOf,
   instanceTypeReport,
 } from '../instance-type-report.ts';
+export { annotationNotes, annotationProblems } from '../pod-annotations.ts';
 export { groupText, preferencesText, preferenceTexts } from '../preferences/decision-text.ts';
-export { invalidWorth } from '../preferences/worth-terms.ts';
 export { explainRequest, type RequestExplanation } from '../request-explanation.ts';
 export { type PoolSpot, poolSpots, poolSpotText } from '../spot-price.ts';
 export { spotGroupText, spotTexts } from '../spot-use.ts';

@@ -31,6 +31,9 @@ type Named = Pick<GangMark, 'name'> & Partial<GangMark>;
 /** Maximum number of pods that a gang can require. */
 export const MOST_GANG_PODS = 10_000;
 
+/** Values of the annotation for the disruption of a running gang. */
+export const GANG_DISRUPTIONS: readonly string[] = ['Together', 'WhenFinished'];
+
 const COSCHEDULING_LABELS = [
   'scheduling.x-k8s.io/pod-group',
   'pod-group.scheduling.sigs.k8s.io',
@@ -44,10 +47,11 @@ const JOB_KEY_LABEL = 'jobset.sigs.k8s.io/job-key';
 const firstOf = (values: Readonly<Record<string, string>>, keys: readonly string[]): string | undefined =>
   keys.map((key) => own(values, key)).find(Boolean);
 
+export const isGangMinimum = (text: string): boolean => /^[1-9]\d{0,4}$/.test(text) && Number(text) <= MOST_GANG_PODS;
+
 function minimumOf(text: string | undefined, field: string): Pick<GangMark, 'minimum' | 'problem'> {
   if (text === undefined) return { minimum: undefined, problem: undefined };
-  const minimum = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : Number.NaN;
-  if (minimum <= MOST_GANG_PODS) return { minimum, problem: undefined };
+  if (isGangMinimum(text)) return { minimum: Number(text), problem: undefined };
   const problem = `${field} "${text}" is not a number of pods; use an integer from 1 to ${MOST_GANG_PODS}`;
   return { minimum: undefined, problem };
 }

@@ -1,11 +1,12 @@
 /** Prices of plans, worth of the preferences that they satisfy, and the share of each group of equal pods. */
-import { NODEPOOL_LABEL, PREFERENCES_ANNOTATION } from '#api/objects';
+import { NODEPOOL_LABEL, PREFERENCE_WORTH_ANNOTATION, PREFERENCES_ANNOTATION } from '#api/objects';
 import { remembering } from '#lib';
 import { unitPrices, worthOf } from '../disruption/pricing/worth.ts';
 import type { EnginePod } from '../input.ts';
 import { compareText } from '../instance-types.ts';
 import type { Plan, PlannedClaim, PoolInput, PreferenceDecision, Resources } from '../model.ts';
 import { placementRequests } from '../placement-requests.ts';
+import { annotationProblems } from '../pod-annotations.ts';
 import { podKey } from '../pods.ts';
 import { nodeUsdPerHour } from '../purchase.ts';
 import type { CompiledSnapshot } from '../solver/compiled-snapshot.ts';
@@ -13,10 +14,14 @@ import type { PodClass } from '../solver/pod-class.ts';
 import { groupText } from './decision-text.ts';
 import { type LeftOutPreferences, type Preference, preferencesOf } from './preferences.ts';
 import { PreferenceJudge, type Satisfaction, type Spot } from './satisfaction.ts';
-import { invalidWorth, preferenceWorth } from './worth-terms.ts';
+import { preferenceWorth } from './worth-terms.ts';
 
 /** Relative rounding error between equal sums of prices. */
 const ROUNDING = 1e-9;
+
+/** Returns the error in the worth that a pod sets. Returns undefined if it is valid or absent. */
+const worthProblem = (pod: EnginePod): string | undefined =>
+  annotationProblems(pod).find(({ annotation }) => annotation === PREFERENCE_WORTH_ANNOTATION)?.text;
 
 /** Plan with the preferences that it satisfies. */
 export interface Offer {
@@ -90,8 +95,8 @@ export class Market {
         this.#worth[at] = pool === undefined ? 0 : (usd * preferenceWorth(pod, pool)) / 100;
         return at;
       });
-      const invalid = pods.find((pod) => invalidWorth(pod) !== undefined);
-      return { members, preferences: preferencesOf(equal), invalidWorth: invalid && invalidWorth(invalid) };
+      const invalidWorth = pods.map(worthProblem).find((text) => text !== undefined);
+      return { members, preferences: preferencesOf(equal), invalidWorth };
     });
     this.#wanted = this.#groups.reduce(
       (sum, { members, preferences }) => sum + members.length * weightOf(preferences),

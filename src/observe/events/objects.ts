@@ -31,16 +31,6 @@ export const BUFFER_INFEASIBLE = event({
   message: (text: string) => `Cannot reserve capacity: ${text}`,
 });
 
-export const BUFFER_INVALID = event({
-  reason: 'InvalidAnnotation',
-  type: 'Warning',
-  about: ['CapacityBuffer'],
-  meaning: 'An annotation of the CapacityBuffer is not valid, so that no room is kept. The message has the remedy.',
-  key: 'uid of the CapacityBuffer, and the message',
-  windowMs: 5 * MINUTE,
-  message: (text: string) => `Cannot reserve capacity: ${text}`,
-});
-
 export const LEADER_ELECTION = event({
   reason: 'LeaderElection',
   type: 'Normal',

@@ -1,5 +1,5 @@
 /** Events of pods: launches of nodes for them, reasons for missing launches, and evictions from Nodes. */
-import { DO_NOT_DISRUPT_ANNOTATION, PREFERENCE_WORTH_ANNOTATION } from '#api/objects';
+import { DO_NOT_DISRUPT_ANNOTATION } from '#api/objects';
 import { event, MINUTE } from './declaration.ts';
 
 export const FAILED_SCHEDULING = event({
@@ -129,14 +129,17 @@ export const INVALID_DO_NOT_DISRUPT_ANNOTATION = event({
   message: (error: string) => `Invalid ${DO_NOT_DISRUPT_ANNOTATION} annotation: ${error}, ignoring annotation`,
 });
 
-export const INVALID_PREFERENCE_WORTH_ANNOTATION = event({
-  reason: 'InvalidPreferenceWorthAnnotation',
+export const INVALID_ANNOTATION = event({
+  reason: 'InvalidAnnotation',
   type: 'Warning',
-  about: ['Pod'],
-  meaning: "The pod's preference-worth annotation is not a share, so it has no effect.",
-  key: 'uid of the pod and the error',
-  windowMs: 10 * MINUTE,
-  message: (error: string) => `Invalid ${PREFERENCE_WORTH_ANNOTATION} annotation: ${error}`,
+  isLasting: true,
+  about: ['Pod', 'CapacityBuffer'],
+  meaning:
+    'An annotation of the object is not valid. The message has its effect and the remedy. The pods of a workload get one event.',
+  key: 'uid of the controller of the pod or of the object, and the message',
+  windowMs: 5 * MINUTE,
+  limit: { name: 'invalidannotation', qps: 1, burst: 100 },
+  message: (text: string) => `Invalid annotation: ${text}`,
 });
 
 export const DO_NOT_DISRUPT_UNTIL = event({
