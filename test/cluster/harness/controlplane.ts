@@ -43,6 +43,8 @@ export interface ControlPlaneOptions {
   readonly controllers?: boolean | 'scheduler';
   /** Additional flags of the API server. */
   readonly apiServerFlags?: readonly string[];
+  /** Feature gates that all components get. */
+  readonly featureGates?: readonly string[];
   /** Keeps running after this process exits. */
   readonly detached?: boolean;
   readonly progress?: (message: string) => void;
@@ -127,10 +129,14 @@ async function startOnce(executables: Binaries, options: ControlPlaneOptions): P
   const etcdUrl = `http://127.0.0.1:${etcdPort}`;
   const start = (name: string, path: string, argv: readonly string[]): Promise<Process> =>
     startProcess({ name, path, argv, folder, detached: options.detached ?? false });
+  const { featureGates = [] } = options;
+  const gates =
+    featureGates.length > 0 ? [`--feature-gates=${featureGates.map((name) => `${name}=true`).join(',')}`] : [];
   const startApiServer = (): Promise<Process> =>
     start('kube-apiserver', executables.apiServer, [
       ...apiServerFlags(files, port, etcdUrl, options),
       ...(options.apiServerFlags ?? []),
+      ...gates,
     ]);
   const running: { -readonly [name in keyof Processes]?: Process } = {};
   const all = (): readonly Process[] => Object.values(running);
@@ -149,14 +155,13 @@ async function startOnce(executables: Binaries, options: ControlPlaneOptions): P
     const { controllers = true } = options;
     if (controllers === true) {
       const { controllerManager } = executables;
-      running.controllerManager = await start(
-        'kube-controller-manager',
-        controllerManager,
-        controllerManagerFlags(files),
-      );
+      running.controllerManager = await start('kube-controller-manager', controllerManager, [
+        ...controllerManagerFlags(files),
+        ...gates,
+      ]);
     }
     if (controllers !== false)
-      running.scheduler = await start('kube-scheduler', executables.scheduler, schedulerFlags(files));
+      running.scheduler = await start('kube-scheduler', executables.scheduler, [...schedulerFlags(files), ...gates]);
     if (controllers === true)
       await eventually(
         'the service account controller',

@@ -55,7 +55,7 @@ export interface Installation extends Tools {
 
 /** Starts a control plane without charts. */
 export async function startInstallation(
-  options: Pick<ControlPlaneOptions, 'controllers' | 'apiServerFlags' | 'host' | 'users'> = {},
+  options: Pick<ControlPlaneOptions, 'controllers' | 'apiServerFlags' | 'featureGates' | 'host' | 'users'> = {},
 ): Promise<Installation> {
   const plane = await startControlPlane({ audited: [OPERATOR_USER], ...options });
   const { client: kube, folder, url, certificateAuthority } = plane;
