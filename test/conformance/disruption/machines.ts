@@ -24,6 +24,8 @@ export const labelsOf = ({ requirements }: Pick<TypeEntry, 'requirements'>): Rea
     ),
   );
 
+const withoutZone = ({ 'topology.kubernetes.io/zone': _, ...labels }: Readonly<Record<string, string>>) => labels;
+
 interface MachineOptions {
   readonly draw: Draw;
   readonly traits: Traits;
@@ -59,7 +61,6 @@ export class Machine {
       ...(isRegistered ? { 'karpenter.sh/registered': 'true' } : {}),
       ...(isInitialized ? { 'karpenter.sh/initialized': 'true' } : {}),
       ...(state === 'unknown' ? { 'node.kubernetes.io/instance-type': 'x9.gone' } : {}),
-      ...(state === 'bare' ? { 'topology.kubernetes.io/zone': '' } : {}),
     };
     const capacity = type.capacity;
     const allocatable = allocatableOf(type);
@@ -91,7 +92,11 @@ export class Machine {
     this.node = {
       apiVersion: 'v1',
       kind: 'Node',
-      metadata: { name, creationTimestamp: ago(minutes), labels, annotations },
+      metadata: {
+        ...{ name, creationTimestamp: ago(minutes), annotations },
+        // a NodeClaim without its zone would be drifted
+        labels: state === 'bare' ? withoutZone(labels) : labels,
+      },
       spec: { providerID, taints: [...taints, ...(isRegistered ? [] : [unregistered])] },
       status: {
         capacity,
