@@ -133,7 +133,10 @@ class Judge {
       );
       const running = claims.filter(({ leaving }) => !leaving).length;
       const limit = Number(pool.spec.limits?.nodes ?? Number.POSITIVE_INFINITY);
-      const room = running > (pool.spec.replicas ?? 0) ? 0 : Math.max(0, limit - claims.length);
+      const replicas = pool.spec.replicas ?? 0;
+      // missing replicas are launched first
+      const planned = claims.length + Math.max(0, replicas - running);
+      const room = running > replicas ? 0 : Math.max(0, limit - planned);
       const expected = Math.min(drifted.length, left.get(name) ?? 0, room);
       const own = commands.filter(({ candidates }) => drifted.some((machine) => machine.name === candidates[0]));
       if (own.length !== expected) this.#say(`${own.length} of ${name} instead of ${expected}`);
