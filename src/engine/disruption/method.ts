@@ -145,6 +145,12 @@ export interface MethodInput {
   readonly refresh: () => Promise<MethodInput>;
 }
 
+/** Settings that decide about the methods of an operator. */
+export interface MethodConditions {
+  readonly swapsNodes: boolean;
+  readonly hasStaticCapacity: boolean;
+}
+
 export interface Method {
   /** Name for the logs of the disruption loop. */
   readonly name: string;
@@ -154,8 +160,12 @@ export interface Method {
    * `terminationGracePeriod` of the NodeClaim will eventually remove the pods.
    */
   readonly class: 'graceful' | 'eventual';
-  /** Metric label. */
-  readonly consolidationType: '' | 'empty' | 'multi' | 'single' | 'swap';
+  /** Metric label. It is empty for methods that do not consolidate nodes. */
+  readonly consolidationType: string;
+  /** `nodes`: evaluates each node on its own, so that its verdicts concern the node alone. `sets`: evaluates sets of nodes. */
+  readonly evaluates: 'nodes' | 'sets';
+  /** Returns true if an operator runs this method. If absent, every operator runs it. */
+  runsIn?(conditions: MethodConditions): boolean;
   /** True if this method runs simulations to decide. This can take a long time. */
   readonly isSearch?: boolean;
   /** Delay before a command is validated against the current cluster. If absent, the command is executed immediately. */

@@ -10,16 +10,17 @@ import { swap } from './methods/swap.ts';
 import { decide, type PassInput, prepare } from './pass.ts';
 import type { MethodReview } from './verdicts.ts';
 
-/** Methods of Karpenter, in the order of their runs. The first method with a command ends the pass. */
-export const METHODS: readonly Method[] = [emptiness, staticDrift, drift, multiNode, singleNode];
-
-/** Returns the methods of a consolidation mode, in order. */
-export const methodsOf = (mode: ConsolidationMode): readonly Method[] =>
-  consolidationPolicy(mode).swapsNodes ? [...METHODS, swap] : METHODS;
+/** All methods, in the order of their runs. The first method with a command ends the pass. */
+export const METHODS: readonly Method[] = [emptiness, staticDrift, drift, multiNode, singleNode, swap];
 
 /** Returns the methods that an operator runs in a consolidation mode, in order. */
-export const enabledMethods = (mode: ConsolidationMode, hasStaticCapacity: boolean): readonly Method[] =>
-  methodsOf(mode).filter((method) => method !== staticDrift || hasStaticCapacity);
+export function enabledMethods(mode: ConsolidationMode, hasStaticCapacity: boolean): readonly Method[] {
+  const { swapsNodes } = consolidationPolicy(mode);
+  return METHODS.filter((method) => method.runsIn?.({ swapsNodes, hasStaticCapacity }) ?? true);
+}
+
+/** Returns the methods of a consolidation mode, in order. */
+export const methodsOf = (mode: ConsolidationMode): readonly Method[] => enabledMethods(mode, true);
 
 /** Runs a method on the nodes. */
 export async function review(method: Method, pass: PassInput): Promise<MethodReview> {

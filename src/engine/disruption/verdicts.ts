@@ -12,7 +12,7 @@ import { consolidatableIn } from './candidates/consolidate-after.ts';
 import { bothSavings, type Candidate, type Command, type Decision, decisionOf } from './command.ts';
 import type { Declined, Method, MethodResult } from './method.ts';
 import { type MoveWorth, roundWorth } from './move-worth.ts';
-import type { BlockCode, DeclineCode, Reason } from './reasons.ts';
+import type { BlockCode, DeclineCode, DisruptionReason, Reason } from './reasons.ts';
 
 /** Result of one method for all nodes. The keys of all maps are provider ids, except for the allowances. */
 export interface MethodReview {
@@ -84,20 +84,14 @@ const BESIDE_THE_POINT: ReadonlySet<VerdictCode> = new Set([
   'not-empty',
 ]);
 
-const DRIFTS: ReadonlySet<string> = new Set(['drift', 'static drift']);
+/** Ranks of methods by the explanatory value of their reason, highest first. Drifted nodes must be replaced. */
+const RANK_OF_REASON: Readonly<Record<DisruptionReason, number>> = { Drifted: 0, Underutilized: 1, Empty: 2 };
 
-/**
- * Methods by explanatory value, highest first. Drifted nodes must be replaced, and single-node consolidation evaluates each node
- * separately.
- */
-const MOST_EXPLAINING = [
-  'drift',
-  'static drift',
-  'single-node consolidation',
-  'multi-node consolidation',
-  'swap consolidation',
-  'emptiness',
-];
+/** Returns the explanatory value of a method's verdicts, highest first. Methods of the same rank keep their order. */
+const rankOf = ({ reason, evaluates }: Method): number => 2 * RANK_OF_REASON[reason] + (evaluates === 'nodes' ? 0 : 1);
+
+/** Number of ranks. */
+const RANKS = 2 * Object.keys(RANK_OF_REASON).length;
 
 /**
  * Returns one verdict per node, sorted by name.
@@ -169,12 +163,12 @@ interface Present {
 
 function verdictOn(node: StateNode, reviews: readonly Indexed[], present: Present): Verdict {
   const acting = reviews.find(({ result }) => result.commands.length > 0);
-  const methods = reviews.flatMap((review) => {
+  const judged = reviews.flatMap((review): readonly Judged[] => {
     const verdict = methodVerdictOn(node, review, { ...present, acting });
     const decided = review.decidedMs === undefined ? {} : { decided: timestamp(review.decidedMs) };
-    return verdict === undefined ? [] : [{ ...verdict, ...decided }];
+    return verdict === undefined ? [] : [{ by: review.method, verdict: { ...verdict, ...decided } }];
   });
-  const { method: _, ...reason } = decisive(methods);
+  const { method: _, ...reason } = decisive(judged);
   const chosen = reviews.find((review) => commandFor(node, review) !== undefined);
   const command = chosen && commandFor(node, chosen);
   const pool = node.labels[NODEPOOL_LABEL];
@@ -183,7 +177,7 @@ function verdictOn(node: StateNode, reviews: readonly Indexed[], present: Presen
     ...defined({ nodeClaim: node.nodeClaim?.metadata.name, nodePool: pool }),
     ...reason,
     ...(chosen && command ? { command: described(chosen.method, command) } : {}),
-    methods,
+    methods: judged.map(({ verdict }) => verdict),
   };
 }
 
@@ -263,18 +257,23 @@ function withPatience({ reason, candidate }: Declined, nowMs: number): Reason<Ve
   return { ...reason, nearestMiss };
 }
 
+interface Judged {
+  readonly by: Method;
+  readonly verdict: MethodVerdict;
+}
+
 /** Returns the verdict of the method that determines the outcome for the node. */
-function decisive(verdicts: readonly MethodVerdict[]): MethodVerdict {
-  const rank = ({ code, method }: MethodVerdict): number => {
+function decisive(judged: readonly Judged[]): MethodVerdict {
+  const rank = ({ by, verdict: { code } }: Judged): number => {
     if (code === 'chosen') return -2;
     if (code === 'next') return -1;
     // a drifted node that only waits for its turn will be replaced, even if consolidation declines the node
-    const isLeft = code === 'not-reached' && !DRIFTS.has(method);
+    const isLeft = code === 'not-reached' && by.reason !== 'Drifted';
     const weight = BESIDE_THE_POINT.has(code) ? 2 : isLeft ? 1 : 0;
-    return weight * MOST_EXPLAINING.length + MOST_EXPLAINING.indexOf(method);
+    return weight * RANKS + rankOf(by);
   };
-  const [first = { method: '', ...NOT_REACHED }] = verdicts.toSorted((a, b) => rank(a) - rank(b));
-  return first;
+  const [first] = judged.toSorted((a, b) => rank(a) - rank(b));
+  return first?.verdict ?? { method: '', ...NOT_REACHED };
 }
 
 const NOTHING: MethodResult = { commands: [], exhausted: true, events: [] };

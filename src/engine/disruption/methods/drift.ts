@@ -22,6 +22,7 @@ export const drift: Method = {
   reason: 'Drifted',
   class: 'eventual',
   consolidationType: '',
+  evaluates: 'nodes',
   isSearch: true,
   filter: ({ nodePool, nodeClaim }) =>
     refusalBy([

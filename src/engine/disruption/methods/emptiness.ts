@@ -21,6 +21,7 @@ export const emptiness: Method = {
   reason: 'Empty',
   class: 'graceful',
   consolidationType: 'empty',
+  evaluates: 'nodes',
   validateAfterMs: VALIDATION_DELAY_MS,
   abandoned: 'abandoning empty node consolidation attempt due to pod churn, command is no longer valid',
   filter,

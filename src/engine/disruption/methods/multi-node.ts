@@ -35,6 +35,7 @@ export const multiNode: Method = {
   reason: 'Underutilized',
   class: 'graceful',
   consolidationType: 'multi',
+  evaluates: 'sets',
   isSearch: true,
   validateAfterMs: VALIDATION_DELAY_MS,
   filter: consolidationFilter,

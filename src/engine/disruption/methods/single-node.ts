@@ -26,6 +26,7 @@ export const singleNode: Method = {
   reason: 'Underutilized',
   class: 'graceful',
   consolidationType: 'single',
+  evaluates: 'nodes',
   isSearch: true,
   validateAfterMs: VALIDATION_DELAY_MS,
   filter: consolidationFilter,

@@ -15,6 +15,8 @@ export const staticDrift: Method = {
   reason: 'Drifted',
   class: 'eventual',
   consolidationType: '',
+  evaluates: 'sets',
+  runsIn: ({ hasStaticCapacity }) => hasStaticCapacity,
   filter: ({ nodePool, nodeClaim }) =>
     refusalBy([
       [nodePool.spec.replicas !== undefined, declined('dynamic-pool', 'its NodePool launches nodes for pending pods')],

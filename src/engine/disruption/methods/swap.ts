@@ -52,6 +52,8 @@ export const swap: Method = {
   reason: 'Underutilized',
   class: 'graceful',
   consolidationType: 'swap',
+  evaluates: 'sets',
+  runsIn: ({ swapsNodes }) => swapsNodes,
   isSearch: true,
   validateAfterMs: VALIDATION_DELAY_MS,
   filter: consolidationFilter,

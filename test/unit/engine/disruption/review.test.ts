@@ -1,4 +1,5 @@
 /** Review of one method with its candidates, budgets and totals. */
+import { readdirSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import type { Method, MethodInput } from '../../../../src/engine/disruption/method.ts';
 import type { PassInput } from '../../../../src/engine/disruption/pass.ts';
@@ -37,6 +38,7 @@ function listener() {
     reason: 'Underutilized',
     class: 'graceful',
     consolidationType: '',
+    evaluates: 'nodes',
     filter: ({ reschedulablePods }) =>
       reschedulablePods.length > 0 ? undefined : { reason: { code: 'empty', text: 'empty' }, isReported: false },
     decide: async (input) => {
@@ -111,7 +113,19 @@ describe('review', () => {
   });
 });
 
+const FOLDER = new URL('../../../../src/engine/disruption/methods/', import.meta.url);
+const isMethod = (value: unknown): value is Method =>
+  typeof value === 'object' && value !== null && 'decide' in value && 'filter' in value;
+
 describe('the list of methods', () => {
+  it('contains the methods of all files, each with its own name', async () => {
+    const files = readdirSync(FOLDER).filter((name) => name.endsWith('.ts'));
+    const modules: readonly object[] = await Promise.all(files.map((name) => import(new URL(name, FOLDER).pathname)));
+    const declared = modules.flatMap((module) => Object.values(module).filter(isMethod));
+    expect(new Set(declared)).toEqual(new Set(METHODS));
+    expect(new Set(METHODS.map(({ name }) => name)).size).toBe(declared.length);
+  });
+
   it('runs in order of increasing disruption', () => {
     const inOrder = [
       'emptiness',
@@ -123,7 +137,7 @@ describe('the list of methods', () => {
     ];
     expect(methodsOf('thorough').map(({ name }) => name)).toEqual(inOrder);
     expect(methodsOf('compatible').map(({ name }) => name)).toEqual(inOrder.slice(0, 5));
-    expect(METHODS).toEqual(methodsOf('compatible'));
+    expect(METHODS).toEqual(methodsOf('thorough'));
   });
 
   it.each([

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import type { Method } from '../../../../src/engine/disruption/method.ts';
 import { currentBlock, simulateOn } from '../../../../src/engine/disruption/pass.ts';
-import { METHODS, review } from '../../../../src/engine/disruption/review.ts';
+import { methodsOf, review } from '../../../../src/engine/disruption/review.ts';
 import { Simulator } from '../../../../src/engine/disruption/simulations/simulator.ts';
 import {
   type MethodReview,
@@ -56,7 +57,7 @@ async function reviewsOf({
   const simulate = simulateOn(new Simulator(snapshot, { nodePools: [nodePool], solve }));
   const pools = new Map([['default', input]]);
   const pass = passOn({ snapshot, pools }, { spotToSpot: false, consolidation: 'compatible', simulate });
-  return Promise.all(METHODS.map((method) => review(method, pass)));
+  return Promise.all(methodsOf('compatible').map((method) => review(method, pass)));
 }
 
 const verdictsFor = async (question: Question): Promise<readonly Verdict[]> =>
@@ -230,7 +231,25 @@ describe('a verdict', () => {
       command: { method: 'emptiness', decision: 'delete', nodes: ['a'], savings: 0.1 },
     });
     expect(b).toMatchObject({ node: 'b', code: 'next', text: expect.stringMatching(/emptiness comes first/) });
-    expect(b?.methods.map(({ method }) => method)).toEqual(METHODS.map(({ name }) => name));
+    expect(b?.methods.map(({ method }) => method)).toEqual(methodsOf('compatible').map(({ name }) => name));
+  });
+
+  it('ranks a new method by its reason, after methods that evaluate each node', async () => {
+    const nodes = [stateNode('a', { pods: [busy('p')] })];
+    const reviews = await reviewsOf({ nodes, disruption: { consolidationPolicy: 'WhenEmpty' } });
+    const [single] = reviews.filter(({ method }) => method.consolidationType === 'single');
+    if (single === undefined) throw new Error('no single-node consolidation');
+    const added = (reason: Method['reason'], evaluates: Method['evaluates']): MethodReview => {
+      const declined = new Map(
+        [...single.declined].map(([id, each]) => [id, { ...each, reason: { code: 'limits', text: reason } as const }]),
+      );
+      return { ...single, method: { ...single.method, name: 'new', reason, evaluates }, declined };
+    };
+    const codeWith = (...others: readonly MethodReview[]) => verdictsOf(nodes, [...others, ...reviews], NOW)[0]?.code;
+    expect(codeWith()).toBe('only-when-empty');
+    expect(codeWith(added('Underutilized', 'sets'))).toBe('only-when-empty');
+    expect(codeWith(added('Empty', 'nodes'))).toBe('only-when-empty');
+    expect(codeWith(added('Drifted', 'sets'))).toBe('limits');
   });
 
   it('reports a command for several nodes before the reason that blocks a node alone', async () => {
