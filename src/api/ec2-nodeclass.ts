@@ -1,6 +1,8 @@
 /** EC2NodeClass: configuration of nodes on EC2. */
 import {
   ALIAS_FAMILIES,
+  type AliasFamily,
+  AMI_FAMILIES,
   amiSelectorTerms,
   capacityReservationSelectorTerms,
   familyOf,
@@ -186,7 +188,7 @@ const connectionTracking = object(
   },
 );
 
-const aliasFamilyRule = (family: (typeof ALIAS_FAMILIES)[number]): CelRule =>
+const aliasFamilyRule = (family: AliasFamily): CelRule =>
   rule(
     `!has(self.amiFamily) || self.amiFamily in ['${family}', 'Custom'] || ` +
       `!self.amiSelectorTerms.exists(x, has(x.alias) && ${familyOf('x.alias')} == '${family.toLowerCase()}')`,
@@ -201,7 +203,7 @@ const ec2NodeClassSpec = object(
     capacityReservationSelectorTerms: optional(capacityReservationSelectorTerms),
     placementGroupSelector: optional(placementGroupSelector),
     amiFamily: optional(
-      choice(['AL2', 'AL2023', 'Bottlerocket', 'Custom', 'Windows2019', 'Windows2022', 'Windows2025'], {
+      choice(AMI_FAMILIES, {
         description:
           'AMI family, which determines user data and default volumes. If it is not set, it is the family of the alias.',
       }),
@@ -355,7 +357,9 @@ export type SecurityGroupStatus = NonNullable<EC2NodeClassStatus['securityGroups
 export type EC2NodeClass = Resource<typeof ec2NodeClassSpec, typeof ec2NodeClassStatus>;
 
 /** Returns the family, as `amiFamily` spells it, and the version of the AMI alias, or undefined without an alias. */
-function amiAlias(spec: EC2NodeClassSpec): { family: AmiFamily | undefined; version: string } | undefined {
+function amiAlias(
+  spec: Pick<EC2NodeClassSpec, 'amiSelectorTerms'>,
+): { family: AmiFamily | undefined; version: string } | undefined {
   const alias = spec.amiSelectorTerms.find((term) => term.alias)?.alias;
   if (!alias) return undefined;
   const [name = '', ...rest] = alias.split('@');
@@ -366,8 +370,9 @@ function amiAlias(spec: EC2NodeClassSpec): { family: AmiFamily | undefined; vers
 /**
  * Returns the family that determines user data and defaults: `amiFamily`, otherwise the family of the alias, otherwise Custom.
  */
-export const resolvedAmiFamily = (spec: EC2NodeClassSpec): AmiFamily =>
-  spec.amiFamily ?? amiAlias(spec)?.family ?? 'Custom';
+export const resolvedAmiFamily = (
+  spec: Pick<EC2NodeClassSpec, 'amiSelectorTerms'> & { readonly amiFamily?: AmiFamily | undefined },
+): AmiFamily => spec.amiFamily ?? amiAlias(spec)?.family ?? 'Custom';
 
 export const EC2_NODE_CLASS_DECLARATION: ResourceDeclaration = {
   group: AWS_GROUP,

@@ -113,10 +113,25 @@ export const placementGroupSelector = object(
   },
 );
 
-export const ALIAS_FAMILIES = ['AL2', 'AL2023', 'Bottlerocket', 'Windows2019', 'Windows2022', 'Windows2025'] as const;
+/** All AMI families. A family without images of its own is Custom. */
+export const AMI_FAMILIES = [
+  'AL2',
+  'AL2023',
+  'Bottlerocket',
+  'Custom',
+  'Windows2019',
+  'Windows2022',
+  'Windows2025',
+] as const;
+
+/** AMI family with aliases for its images. */
+export type AliasFamily = Exclude<(typeof AMI_FAMILIES)[number], 'Custom'>;
+export const ALIAS_FAMILIES: readonly AliasFamily[] = AMI_FAMILIES.filter((family) => family !== 'Custom');
 
 const quoteNames = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
-const aliases = quoteNames(ALIAS_FAMILIES.map((family) => family.toLowerCase()));
+const aliasNames = ALIAS_FAMILIES.map((family) => family.toLowerCase());
+const aliases = quoteNames(aliasNames);
+const windowsAliases = quoteNames(aliasNames.filter((name) => name.startsWith('windows')));
 /** Returns a CEL expression for the family of an alias: the text before the first `@`. */
 export const familyOf = (alias: string): string => `${alias}.find('^[^@]+')`;
 
@@ -137,7 +152,7 @@ export const amiSelectorTerms = list(
             `family is not supported, must be one of the following: ${aliases}`,
           ),
           rule(
-            `!(${familyOf('self')} in ['windows2019', 'windows2022', 'windows2025']) || self.split('@')[1] == 'latest'`,
+            `!(${familyOf('self')} in [${windowsAliases}]) || self.split('@')[1] == 'latest'`,
             "windows families may only specify version 'latest'",
           ),
         ],

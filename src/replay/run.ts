@@ -1,6 +1,6 @@
 /** One run of a trace in a world, with an operator and its settings. */
 
-import { EC2_NODE_CLASS, type EC2NodeClass, type KubeObject } from '#api/objects';
+import { ALIAS_FAMILIES, EC2_NODE_CLASS, type EC2NodeClass, type KubeObject } from '#api/objects';
 import { viewedPoolInputs } from '#controllers';
 import { billedPriceOf, chargesUsdPerHour, nodePrices } from '#engine/costs';
 import type { ObjectClient } from '#local/api-server';
@@ -220,14 +220,7 @@ export function fitToAccount<T extends KubeObject>(object: T, clusterName: strin
   } as T;
 }
 
-const FAMILIES: Readonly<Record<string, string>> = {
-  AL2: 'al2@latest',
-  AL2023: 'al2023@latest',
-  Bottlerocket: 'bottlerocket@latest',
-  Windows2019: 'windows2019@latest',
-  Windows2022: 'windows2022@latest',
-  Windows2025: 'windows2025@latest',
-};
-
-const aliasOf = (family: string | undefined): string =>
-  family !== undefined && Object.hasOwn(FAMILIES, family) ? (FAMILIES[family] ?? DEFAULT_ALIAS) : DEFAULT_ALIAS;
+function aliasOf(family: string | undefined): string {
+  const known = ALIAS_FAMILIES.find((each) => each === family);
+  return known === undefined ? DEFAULT_ALIAS : `${known.toLowerCase()}@latest`;
+}

@@ -56,6 +56,8 @@ export type {
   SubnetSelectorTerm,
   SubnetStatus,
 } from '../ec2-nodeclass.ts';
+export { resolvedAmiFamily } from '../ec2-nodeclass.ts';
+export { ALIAS_FAMILIES, type AliasFamily } from '../ec2-selectors.ts';
 export {
   CONDITION,
   CONTAINER,

@@ -123,7 +123,7 @@ export class Amis {
    * @throws the error of a failed AWS request
    */
   async releasesNear({ family, version }: Alias): Promise<readonly string[]> {
-    const names = releaseNames(family, this.#options.clusterVersion());
+    const names = RELEASE_NAMES[family]?.(this.#options.clusterVersion());
     if (names === undefined || version === 'latest') return [];
     const query = { filters: [{ Name: 'name', Values: [`${names.prefix}*`] }], owners: ['amazon'] };
     const images = await this.#images(query);
@@ -191,19 +191,19 @@ interface ReleaseNames {
   readonly version: RegExp;
 }
 
-/** Returns undefined for families without pinned versions. */
-function releaseNames(family: Alias['family'], cluster: string): ReleaseNames | undefined {
-  switch (family) {
-    case 'AL2':
-      return { prefix: `amazon-eks-node-${cluster}-v`, version: /^(\d{8})$/ };
-    case 'AL2023':
-      return { prefix: `amazon-eks-node-al2023-x86_64-standard-${cluster}-v`, version: /^(\d{8})$/ };
-    case 'Bottlerocket':
-      return { prefix: `bottlerocket-aws-k8s-${cluster}-x86_64-v`, version: /^(\d{1,4}\.\d{1,4}\.\d{1,4})-/ };
-    default:
-      return undefined;
-  }
-}
+/** Names of releases for a version of the cluster. Undefined for families without pinned versions. */
+const RELEASE_NAMES: Readonly<Record<Alias['family'], ((cluster: string) => ReleaseNames) | undefined>> = {
+  AL2: (cluster) => ({ prefix: `amazon-eks-node-${cluster}-v`, version: /^(\d{8})$/ }),
+  AL2023: (cluster) => ({ prefix: `amazon-eks-node-al2023-x86_64-standard-${cluster}-v`, version: /^(\d{8})$/ }),
+  Bottlerocket: (cluster) => ({
+    prefix: `bottlerocket-aws-k8s-${cluster}-x86_64-v`,
+    version: /^(\d{1,4}\.\d{1,4}\.\d{1,4})-/,
+  }),
+  Custom: undefined,
+  Windows2019: undefined,
+  Windows2022: undefined,
+  Windows2025: undefined,
+};
 
 /** Compares versions by their numbers. A `v` at the beginning does not matter. */
 function compareReleases(a: string, b: string): number {

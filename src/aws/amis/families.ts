@@ -5,7 +5,7 @@ export interface AmiFamily {
   readonly name: AmiFamilyName;
   /** Volumes of nodes if the NodeClass does not specify volumes. */
   readonly blockDevices: readonly { readonly deviceName: string; readonly size: string }[];
-  /** Device name of the volume that holds the kubelet's root directory. */
+  /** Device name of the volume that holds the kubelet's root directory. It is absent if the images are unknown. */
   readonly ephemeralDevice?: string;
   /** True if kube-reserved memory is computed from the ENI-limited number of pods, even if maxPods is set. */
   readonly eniLimitedMemory: boolean;
@@ -14,6 +14,10 @@ export interface AmiFamily {
   readonly eniLimitedPods: boolean;
   /** True if every kubelet field can be configured on the node. */
   readonly anyKubeletField: boolean;
+  /** True if nodes need the service CIDR of the cluster to join it. */
+  readonly needsServiceCidr: boolean;
+  /** Prefixes of the instance types on which the images do not run. */
+  readonly excludedTypes: readonly string[];
   readonly windowsBuild?: string;
 }
 
@@ -24,6 +28,8 @@ const linux = {
   podsPerCore: true,
   eniLimitedPods: true,
   anyKubeletField: false,
+  needsServiceCidr: false,
+  excludedTypes: [],
 } as const;
 
 const windows = (name: AmiFamilyName, windowsBuild: string): AmiFamily => ({
@@ -34,12 +40,14 @@ const windows = (name: AmiFamilyName, windowsBuild: string): AmiFamily => ({
   podsPerCore: true,
   eniLimitedPods: false,
   anyKubeletField: false,
+  needsServiceCidr: false,
+  excludedTypes: [],
   windowsBuild,
 });
 
 const FAMILIES: Readonly<Record<AmiFamilyName, AmiFamily>> = {
   AL2: { name: 'AL2', ...linux },
-  AL2023: { name: 'AL2023', ...linux, anyKubeletField: true },
+  AL2023: { name: 'AL2023', ...linux, anyKubeletField: true, needsServiceCidr: true, excludedTypes: ['a1.'] },
   Bottlerocket: {
     name: 'Bottlerocket',
     blockDevices: [
@@ -51,6 +59,8 @@ const FAMILIES: Readonly<Record<AmiFamilyName, AmiFamily>> = {
     podsPerCore: false,
     eniLimitedPods: true,
     anyKubeletField: false,
+    needsServiceCidr: false,
+    excludedTypes: [],
   },
   Custom: {
     name: 'Custom',
@@ -59,6 +69,8 @@ const FAMILIES: Readonly<Record<AmiFamilyName, AmiFamily>> = {
     podsPerCore: true,
     eniLimitedPods: true,
     anyKubeletField: true,
+    needsServiceCidr: false,
+    excludedTypes: [],
   },
   Windows2019: windows('Windows2019', '10.0.17763'),
   Windows2022: windows('Windows2022', '10.0.20348'),

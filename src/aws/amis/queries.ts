@@ -125,14 +125,26 @@ export function aliasParameters({ family, version }: Alias, cluster: string): re
   }
 }
 
+const isSupported = (): undefined => undefined;
+
+/** Reasons why EKS has no images of a family for a minor version. */
+const UNSUPPORTED: Readonly<Record<Alias['family'], (minor: number, cluster: string) => string | undefined>> = {
+  AL2: (minor) =>
+    minor >= 33
+      ? 'AL2 aliases are no longer supported on EKS 1.33+ (see https://docs.aws.amazon.com/eks/latest/userguide/al2023.html)'
+      : undefined,
+  AL2023: isSupported,
+  Bottlerocket: isSupported,
+  Custom: isSupported,
+  Windows2019: isSupported,
+  Windows2022: isSupported,
+  Windows2025: (minor, cluster) =>
+    minor < 35 ? `Windows Server 2025 requires EKS version 1.35 or higher, current version: ${cluster}` : undefined,
+};
+
 function refuseUnsupported({ family }: Alias, cluster: string): void {
-  const minor = Number(cluster.split('.')[1] ?? 0);
-  if (family === 'AL2' && minor >= 33)
-    throw new UnsupportedAlias(
-      'AL2 aliases are no longer supported on EKS 1.33+ (see https://docs.aws.amazon.com/eks/latest/userguide/al2023.html)',
-    );
-  if (family === 'Windows2025' && minor < 35)
-    throw new UnsupportedAlias(`Windows Server 2025 requires EKS version 1.35 or higher, current version: ${cluster}`);
+  const reason = UNSUPPORTED[family](Number(cluster.split('.')[1] ?? 0), cluster);
+  if (reason !== undefined) throw new UnsupportedAlias(reason);
 }
 
 const imageIds = (ids: readonly string[]): AmiQuery['filters'] => [{ Name: 'image-id', Values: [...new Set(ids)] }];

@@ -217,7 +217,7 @@ export class Launcher {
   /** Returns the CIDR that NodeClass validation resolved. After a restart, it must be requested first. */
   async #serviceCidr(nodeClass: EC2NodeClass): Promise<string | undefined> {
     const { cidr } = this.#options;
-    if (familyOf(nodeClass).name !== 'AL2023') return cidr.known;
+    if (!familyOf(nodeClass).needsServiceCidr) return cidr.known;
     try {
       return await cidr.resolve();
     } catch (error) {

@@ -64,7 +64,7 @@ function storageTerm(info: InstanceTypeInfo, nodeClass: EC2NodeClass, family: Am
   const root = termOf(mappings.find((each) => each.rootVolume === true));
   if (root !== undefined) return root;
   // For custom images, the root device is unknown. The last mapping counts as the root by convention.
-  if (family.name === 'Custom') return termOf(mappings.at(-1)) ?? DEFAULT_STORAGE_TERM;
+  if (family.ephemeralDevice === undefined) return termOf(mappings.at(-1)) ?? DEFAULT_STORAGE_TERM;
   const own = termOf(mappings.find((each) => each.deviceName === family.ephemeralDevice));
   if (own !== undefined) return own;
   const fallback = family.blockDevices.find((each) => each.deviceName === family.ephemeralDevice);

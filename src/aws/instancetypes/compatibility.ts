@@ -30,7 +30,7 @@ export function canLaunch(
   // Such a type has no operating system. Pods that exclude an operating system, or that do not select one, would be
   // scheduled to it.
   if (isWindows(family) && architectureOf(info) !== 'amd64') return false;
-  if (family.name === 'AL2023' && (info.InstanceType ?? '').startsWith('a1.')) return false;
+  if (family.excludedTypes.some((prefix) => info.InstanceType?.startsWith(prefix))) return false;
   if (!fitsNetworkInterfaces(info, nodeClass)) return false;
   const features = info.ProcessorInfo?.SupportedFeatures ?? [];
   const nested = nodeClass.spec.cpuOptions?.nestedVirtualization === 'enabled';

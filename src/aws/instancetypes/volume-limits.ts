@@ -53,11 +53,12 @@ export function attachmentLimit({ InstanceType: name, Hypervisor, EbsInfo }: Ins
 }
 
 /** Returns the number of volumes that the launch attaches: the root volume, and other volumes of the NodeClass or the family. */
-function launchVolumes({ spec }: EC2NodeClass, { name, blockDevices }: AmiFamily): number {
+function launchVolumes({ spec }: EC2NodeClass, { ephemeralDevice, blockDevices }: AmiFamily): number {
   const own = (spec.blockDeviceMappings ?? []).filter(({ ebs }) => ebs !== undefined);
   const names = new Set([...own, ...blockDevices].map(({ deviceName }) => deviceName));
   const isRootKnown =
-    name !== 'Custom' || own.some(({ rootVolume, deviceName }) => rootVolume === true || ROOT_DEVICES.has(deviceName));
+    ephemeralDevice !== undefined ||
+    own.some(({ rootVolume, deviceName }) => rootVolume === true || ROOT_DEVICES.has(deviceName));
   return Math.max(1, isRootKnown ? names.size : names.size + 1);
 }
 

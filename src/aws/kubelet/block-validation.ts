@@ -114,9 +114,7 @@ export function unsupportedKubelet(
 ): readonly string[] {
   if (raw === undefined || Object.keys(raw).length === 0 || family.anyKubeletField) return [];
   const dropped = Object.keys(raw)
-    .filter(
-      (field) => !Object.hasOwn(MANAGED_FIELDS, field) || (field === 'podsPerCore' && family.name === 'Bottlerocket'),
-    )
+    .filter((field) => !Object.hasOwn(MANAGED_FIELDS, field) || (field === 'podsPerCore' && !family.podsPerCore))
     .sort();
   const addresses = kubelet.clusterDNS?.length ?? 0;
   return [

@@ -199,9 +199,9 @@ class Validation {
     return late === undefined ? undefined : this.#fail(nodeClass, late);
   }
 
-  /** Resolves the service CIDR, which AL2023 nodes need to join the cluster. */
+  /** Resolves the service CIDR, if nodes of the AMI family need it to join the cluster. */
   async #cidrResult(nodeClass: EC2NodeClass): Promise<NodeClassStepResult | undefined> {
-    if (familyOf(nodeClass).name !== 'AL2023') return undefined;
+    if (!familyOf(nodeClass).needsServiceCidr) return undefined;
     try {
       await this.#options.cidr.resolve();
       return undefined;

@@ -184,6 +184,7 @@ const FAMILY: Path = ['spec', 'amiFamily'];
 const TERMS: Path = ['spec', 'amiSelectorTerms'];
 const VOLUMES: Path = ['spec', 'blockDeviceMappings'];
 
+/** Families of v1beta1 with aliases. */
 const ALIASED = new Set(['AL2', 'AL2023', 'Bottlerocket', 'Windows2019', 'Windows2022']);
 
 const UBUNTU_VOLUME = {

@@ -9,6 +9,7 @@ import {
   isRestrictedLabel,
   normalizeLabel,
   OS_LABEL,
+  resolvedAmiFamily,
   type TaintEffect,
   WELL_KNOWN_LABELS,
   ZONE_LABEL,
@@ -137,13 +138,19 @@ export function setImage(group: NodeGroup, id: string, family: AmiFamily): void 
   setOs(group, family.startsWith('Windows') ? 'windows' : 'linux');
 }
 
+const DATA_DEVICES: Readonly<Record<AmiFamily, string>> = {
+  AL2: '/dev/xvda',
+  AL2023: '/dev/xvda',
+  Bottlerocket: '/dev/xvdb',
+  Custom: '/dev/xvda',
+  Windows2019: '/dev/sda1',
+  Windows2022: '/dev/sda1',
+  Windows2025: '/dev/sda1',
+};
+
 /** Returns the device of the volume for pods, which depends on the AMI family. */
-export function dataDevice(group: NodeGroup): string {
-  const { amiFamily, amiSelectorTerms: [term] = [] } = group.nodeClass;
-  const family = (amiFamily ?? term?.alias ?? '').toLowerCase();
-  if (family.startsWith('windows')) return '/dev/sda1';
-  return family.startsWith('bottlerocket') ? '/dev/xvdb' : '/dev/xvda';
-}
+export const dataDevice = ({ nodeClass: { amiFamily, amiSelectorTerms = [] } }: NodeGroup): string =>
+  DATA_DEVICES[resolvedAmiFamily({ amiFamily, amiSelectorTerms })];
 
 interface Volume {
   readonly sizeGi?: number | undefined;

@@ -1,21 +1,19 @@
 /** Converts images and kubelet settings of eksctl's node groups. */
-import type { AmiFamily } from '#api/objects';
+import { ALIAS_FAMILIES, type AliasFamily } from '#api/objects';
 import type { Field } from '#lib';
 import type { Path } from '../notes.ts';
 import { setAlias, setImage, setOs } from './common.ts';
 import { looseTextOf, textOf } from './fields.ts';
 import type { NodeGroup } from './node-group.ts';
 
-const FAMILIES: Readonly<Record<string, readonly [alias: string, family: AmiFamily]>> = {
-  AmazonLinux2023: ['al2023', 'AL2023'],
-  AmazonLinux2: ['al2', 'AL2'],
-  Bottlerocket: ['bottlerocket', 'Bottlerocket'],
-  WindowsServer2019CoreContainer: ['windows2019', 'Windows2019'],
-  WindowsServer2019FullContainer: ['windows2019', 'Windows2019'],
-  WindowsServer2022CoreContainer: ['windows2022', 'Windows2022'],
-  WindowsServer2022FullContainer: ['windows2022', 'Windows2022'],
-  WindowsServer2025CoreContainer: ['windows2025', 'Windows2025'],
-  WindowsServer2025FullContainer: ['windows2025', 'Windows2025'],
+/** Names of eksctl for the families. */
+const NAMES: Readonly<Record<AliasFamily, readonly string[]>> = {
+  AL2: ['AmazonLinux2'],
+  AL2023: ['AmazonLinux2023'],
+  Bottlerocket: ['Bottlerocket'],
+  Windows2019: ['WindowsServer2019CoreContainer', 'WindowsServer2019FullContainer'],
+  Windows2022: ['WindowsServer2022CoreContainer', 'WindowsServer2022FullContainer'],
+  Windows2025: ['WindowsServer2025CoreContainer', 'WindowsServer2025FullContainer'],
 };
 
 /** Account of Canonical, which publishes the Ubuntu images for EKS. */
@@ -25,7 +23,8 @@ export function eksctlImage(group: NodeGroup, field: Field): void {
   const family = textOf(field.at('amiFamily'));
   const ami = looseTextOf(field.at('ami'));
   const release = /^Ubuntu(Pro)?(\d{2})(\d{2})$/.exec(family ?? '');
-  const [alias, ours] = FAMILIES[family ?? 'AmazonLinux2023'] ?? FAMILIES.AmazonLinux2023 ?? ['al2023', 'AL2023'];
+  const known = ALIAS_FAMILIES.find((each) => NAMES[each].includes(family ?? ''));
+  const ours = known ?? 'AL2023';
   if (ami?.startsWith('ami-')) {
     setImage(group, ami, release ? 'AL2' : ours);
     group.onClass('assumed', ['ami'], 'only this image; use amiSelectorTerms with name or tags to follow new images', [
@@ -45,13 +44,12 @@ export function eksctlImage(group: NodeGroup, field: Field): void {
       ['spec', 'amiSelectorTerms'],
     );
   } else {
-    const isKnown = family !== undefined && Object.hasOwn(FAMILIES, family);
-    const text = isKnown
+    const text = known
       ? 'the newest image, so nodes are replaced when a newer image is released; to pin it, use a version, for example al2023@v20260101'
       : family === undefined
         ? 'AL2023, the current default of eksctl; older releases used AL2'
         : `${family} is not supported; al2023@latest is used instead`;
-    setAlias(group, `${alias}@latest`, { field: family === undefined ? [] : ['amiFamily'], text });
+    setAlias(group, `${ours.toLowerCase()}@latest`, { field: family === undefined ? [] : ['amiFamily'], text });
   }
 }
 

@@ -1,6 +1,6 @@
 /** Converts EC2 launch templates to fields of NodePools and EC2NodeClasses. */
 
-import { type AmiFamily, INSTANCE_TENANCY_LABEL } from '#api/objects';
+import { ALIAS_FAMILIES, type AliasFamily, type AmiFamily, INSTANCE_TENANCY_LABEL } from '#api/objects';
 import { defined, type Field } from '#lib';
 import { decodeUserData, type KubeletConfig } from '#local/machines';
 import { messageOf } from '../../objects/errors.ts';
@@ -229,16 +229,22 @@ const tagsOf = (field: Field): Readonly<Record<string, string>> =>
     }),
   );
 
+/** Texts in the bootstrap of the families. The families of Windows share a bootstrap script. */
+const BOOTSTRAPS: Readonly<Record<AliasFamily, string | undefined>> = {
+  AL2: '/etc/eks/bootstrap.sh',
+  AL2023: 'node.eks.aws/',
+  Bottlerocket: '[settings.kubernetes',
+  Windows2019: undefined,
+  Windows2022: '-EKSClusterName',
+  Windows2025: undefined,
+};
+
 /**
  * Returns the AMI family that matches the bootstrap of the user data, or undefined if the user data contains no
  * bootstrap.
  */
-function bootstrapFamily(text: string): AmiFamily | undefined {
-  if (text.includes('/etc/eks/bootstrap.sh')) return 'AL2';
-  if (text.includes('node.eks.aws/')) return 'AL2023';
-  if (text.includes('[settings.kubernetes')) return 'Bottlerocket';
-  return text.includes('-EKSClusterName') ? 'Windows2022' : undefined;
-}
+const bootstrapFamily = (text: string): AmiFamily | undefined =>
+  ALIAS_FAMILIES.find((family) => BOOTSTRAPS[family] !== undefined && text.includes(BOOTSTRAPS[family]));
 
 /** Applies user data. If it cannot be read, adds a note instead of throwing InputError. */
 function applyUserData(group: NodeGroup, text: string, field: Path): void {

@@ -1,5 +1,5 @@
 /** Converts EKS managed node groups from the output of `aws eks describe-nodegroup`. */
-import { ARCH_LABEL } from '#api/objects';
+import { ALIAS_FAMILIES, type AliasFamily, ARCH_LABEL } from '#api/objects';
 import type { Field } from '#lib';
 import type { Path } from '../notes.ts';
 import {
@@ -85,6 +85,16 @@ export function managedNodeGroup(
   return group;
 }
 
+/** AMI types of the families. */
+const AMI_TYPES: Readonly<Record<AliasFamily, RegExp>> = {
+  AL2: /^AL2_/,
+  AL2023: /^AL2023_/,
+  Bottlerocket: /^BOTTLEROCKET_/,
+  Windows2019: /^WINDOWS_\w+_2019_/,
+  Windows2022: /^WINDOWS_\w+_2022_/,
+  Windows2025: /^WINDOWS_\w+_2025_/,
+};
+
 /**
  * Converts an AMI type, for example `AL2023_x86_64_STANDARD`, `BOTTLEROCKET_ARM_64_NVIDIA` or
  * `WINDOWS_CORE_2022_x86_64`.
@@ -98,9 +108,7 @@ function image(group: NodeGroup, field: Field, path: Path): void {
     });
     return;
   }
-  const family = /^(AL2023|AL2|BOTTLEROCKET)_/.exec(type)?.[1];
-  const windows = /^WINDOWS_\w+_(2019|2022|2025)_/.exec(type)?.[1];
-  const alias = family?.toLowerCase() ?? (windows === undefined ? undefined : `windows${windows}`);
+  const alias = ALIAS_FAMILIES.find((family) => AMI_TYPES[family].test(type))?.toLowerCase();
   setAlias(group, `${alias ?? 'al2023'}@latest`, {
     field: path,
     text:

@@ -1,4 +1,5 @@
 /** Public images that every account can use, and the SSM parameters for the current images. */
+import type { AliasFamily } from '#api/objects';
 import type { Seed } from '../options.ts';
 
 type Architecture = 'x86_64' | 'arm64';
@@ -42,6 +43,8 @@ const AL2023_VARIANTS: readonly (readonly [Architecture, string])[] = [
   ['arm64', 'standard'],
   ['arm64', 'nvidia'],
 ];
+type Publish = (seed: Seed, version: string, releases: Releases) => void;
+
 const AL2_VARIANTS: readonly (readonly [Architecture, path: string, name: string])[] = [
   ['x86_64', 'amazon-linux-2', 'amazon-eks-node'],
   ['arm64', 'amazon-linux-2-arm64', 'amazon-eks-arm64-node'],
@@ -73,11 +76,26 @@ export function publishNewImages(seed: Seed, atMs: number, round: number, versio
   seedUbuntu(seed, releases);
 }
 
+const windows =
+  (year: string, firstVersion = ''): Publish =>
+  (seed, version, releases) => {
+    if (version >= firstVersion) seedWindows(seed, version, releases, year);
+  };
+
+/** Adds the images of each family, in the order of their IDs. */
+const PUBLISHERS: Readonly<Record<AliasFamily, Publish>> = {
+  AL2023: publishAl2023,
+  AL2: (seed, version, releases) => {
+    if (version <= LAST_AL2) publishAl2(seed, version, releases);
+  },
+  Bottlerocket: publishBottlerocket,
+  Windows2019: windows('2019'),
+  Windows2022: windows('2022'),
+  Windows2025: windows('2025', FIRST_WINDOWS_2025),
+};
+
 function publish(seed: Seed, version: string, releases: Releases): void {
-  publishAl2023(seed, version, releases);
-  if (version <= LAST_AL2) publishAl2(seed, version, releases);
-  publishBottlerocket(seed, version, releases);
-  seedWindows(seed, version, releases);
+  for (const add of Object.values(PUBLISHERS)) add(seed, version, releases);
 }
 
 const isoDate = (compact: string): string =>
@@ -169,15 +187,12 @@ export function publishBottlerocket(
   }
 }
 
-function seedWindows(seed: Seed, version: string, { windows: date }: Releases): void {
+function seedWindows(seed: Seed, version: string, { windows: date }: Releases, year: string): void {
   const release = `${date.slice(0, 4)}.${date.slice(4, 6)}.${date.slice(6)}`;
-  for (const year of ['2019', '2022', '2025']) {
-    if (year === '2025' && version < FIRST_WINDOWS_2025) continue;
-    const title = `Windows_Server-${year}-English-Core-EKS_Optimized-${version}`;
-    const rest = { platform: 'windows', ownerAlias: 'amazon' } as const;
-    const id = publicImage(seed, `${title}-${release}`, 'x86_64', WINDOWS_OWNER, date, rest);
-    seed.parameter(`/aws/service/ami-windows-latest/${title}/image_id`, id);
-  }
+  const title = `Windows_Server-${year}-English-Core-EKS_Optimized-${version}`;
+  const rest = { platform: 'windows', ownerAlias: 'amazon' } as const;
+  const id = publicImage(seed, `${title}-${release}`, 'x86_64', WINDOWS_OWNER, date, rest);
+  seed.parameter(`/aws/service/ami-windows-latest/${title}/image_id`, id);
 }
 
 function seedUbuntu(seed: Seed, { ubuntu: date }: Releases): void {
