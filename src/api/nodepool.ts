@@ -135,7 +135,7 @@ const nodePoolSpec = object(
     ),
     replicas: optional(
       int64({
-        description: 'Fixed number of nodes, independent of pods (alpha, feature gate StaticCapacity).',
+        description: 'Fixed number of nodes, independent of pods (beta, feature gate StaticCapacity).',
         minimum: 0,
       }),
     ),

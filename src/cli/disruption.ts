@@ -197,7 +197,7 @@ const leftAlone = (pools: readonly PoolInput[]): readonly string[] =>
     .filter(({ nodePool }) => nodePool.spec.replicas !== undefined)
     .map(
       ({ nodePool }) =>
-        `NodePool ${nodePool.metadata.name}: spec.replicas has no effect without the feature gate StaticCapacity; if the operator enables it, add --feature-gates StaticCapacity=true`,
+        `NodePool ${nodePool.metadata.name}: spec.replicas has no effect, because the feature gate StaticCapacity is disabled`,
     );
 
 /** Runs the methods in order until one has a command, or all methods if `everyMethod` is true. */

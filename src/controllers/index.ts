@@ -214,7 +214,9 @@ export function metricsControllers(deps: Deps): readonly Controller[] {
     }),
     new StatusMetrics(deps, NODE_POOL, { conditions: NODEPOOL_CONDITIONS, older: true }),
     new StatusMetrics(deps, NODE_POLICY, { conditions: NODEPOLICY_CONDITIONS, optional: true }),
-    ...(deps.settings.featureGates.capacityBuffer ? [new StatusMetrics(deps, CAPACITY_BUFFER, { older: true })] : []),
+    ...(deps.settings.featureGates.capacityBuffer
+      ? [new StatusMetrics(deps, CAPACITY_BUFFER, { older: true, optional: true })]
+      : []),
     new StatusMetrics(deps, NODE, { labels: [...ownership, INITIALIZED_LABEL], many: true }),
     ...nodeClasses.map(
       (kind) => new StatusMetrics(deps, kind, { conditions: kind.conditions, older: true, buckets: 'library' }),

@@ -47,10 +47,12 @@ export function startInformers({ client, clock, log, signal }: InformersOptions)
       entry.isAbsent = false;
       resolve();
     };
-    const onUnavailable = (isServed: boolean): void => {
+    const onUnavailable = (isServed: boolean): boolean => {
       entry.isUnavailable = true;
       entry.isAbsent = isAddOn && !isServed;
-      if (entry.isOptional || entry.isAbsent) resolve();
+      const isDispensable = entry.isOptional || entry.isAbsent;
+      if (isDispensable) resolve();
+      return isDispensable;
     };
     const reflector = new Reflector({ client, store, clock, log, signal, isAddOn, onListed, onUnavailable });
     const entry: Entry = { store, ready, resource, reflector, isOptional, isUnavailable: false, isAbsent: false };

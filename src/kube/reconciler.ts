@@ -42,6 +42,8 @@ export interface Trigger<S extends KubeObject = KubeObject> {
   readonly kind: Kind<S>;
   /** True if the reconciler works without the kind when it is not served or not permitted. */
   readonly optional?: boolean;
+  /** True if the kind is read only after the first object of the reconciler's own kind exists. */
+  readonly deferred?: boolean;
   readonly keysFor: (object: S, event: 'added' | 'updated' | 'deleted', before?: S) => readonly Key[];
 }
 

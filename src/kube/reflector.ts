@@ -20,6 +20,7 @@ import { isEarlier } from './answers.ts';
 import { backOffMs } from './backoff.ts';
 import { ApiError, type KubeReader, type WatchEvent } from './client.ts';
 import { pageCount } from './pages.ts';
+import type { BackOff } from './reconciler.ts';
 import type { ObjectStore } from './store.ts';
 import { ConnectionError } from './transport.ts';
 import { trimmedObject } from './trimmed-object.ts';
@@ -34,12 +35,14 @@ interface ReflectorOptions<T extends KubeObject> {
   readonly isAddOn?: boolean;
   /** Called after each complete list. */
   readonly onListed: () => void;
-  /** Called if the kind is not served or must not be read. */
-  readonly onUnavailable: (isServed: boolean) => void;
+  /** Called if the kind is not served or must not be read. Returns true if the process works without the kind. */
+  readonly onUnavailable: (isServed: boolean) => boolean;
 }
 
 const PAGE = 500;
 const RETRY = { baseMs: 200, maxMs: 5_000 };
+/** Waits for a kind that the process works without, so that a cluster without the kind has few requests. */
+const RARELY = { baseMs: 200, maxMs: 120_000 };
 /** Minimum duration of a watch after the server has accepted it. A watch that ends sooner counts as a failure. */
 const SHORT_WATCH_MS = 1_000;
 /** Time without a sign of life after which a watch is replaced. */
@@ -112,10 +115,10 @@ export class Reflector<T extends KubeObject> {
         continue;
       } catch (error) {
         if (signal.aborted) return;
-        this.#failed(error);
+        const backOff = this.#failed(error);
         if (isExpired(error) && wasWatching && !this.#isFresh) continue;
+        await clock.sleep(backOffMs(backOff, this.#failures), signal);
       }
-      await clock.sleep(backOffMs(RETRY, this.#failures), signal);
       this.#failures += 1;
     }
   }
@@ -227,12 +230,14 @@ export class Reflector<T extends KubeObject> {
     for (const object of trimReceived(this.#options, event.object)) store.put(object);
   }
 
-  #failed(error: unknown): void {
-    if (isUnavailable(error)) this.#options.onUnavailable(error.status !== 404);
+  /** Returns the back-off of the next try. */
+  #failed(error: unknown): BackOff {
+    const isDispensable = isUnavailable(error) && this.#options.onUnavailable(error.status !== 404);
     const isListing = this.#version === undefined;
     const failures = this.#failures + 1;
     this.#report.failed(error, isListing ? 'list' : 'watch', failures);
     if (isRefused(error) || (isAnswer(error) && failures >= MOST_FAILURES)) this.#version = undefined;
+    return isDispensable ? RARELY : RETRY;
   }
 }
 

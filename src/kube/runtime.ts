@@ -26,6 +26,7 @@ import {
   type Reconciler,
   Requeue,
   type Singleton,
+  type Trigger,
 } from './reconciler.ts';
 import { reconcileMeter } from './runtime-metrics.ts';
 import { keyOf, refOf } from './store.ts';
@@ -108,21 +109,28 @@ function prepareReconciler<T extends KubeObject>(reconciler: Reconciler<T>, opti
     );
   });
 
-  const unsubscribes = [
+  const unsubscribes: (() => void)[] = [];
+  const open = (triggers: readonly Trigger[]): void => {
+    for (const { kind, optional: isOptional = false, keysFor } of triggers) {
+      const source: Store<KubeObject> = informers.store(kind, {}, { optional: isOptional });
+      const wake = (keys: readonly Key[]): void => {
+        for (const key of keys) queue.add(keyOf(key));
+      };
+      unsubscribes.push(source.subscribe((event, object, before) => wake(keysFor(object, event, before))));
+    }
+  };
+  const { triggers = [] } = reconciler;
+  const deferred = triggers.filter((trigger) => trigger.deferred);
+  open(triggers.filter((trigger) => !trigger.deferred));
+  unsubscribes.push(
     store.subscribe((event, object, before) => {
+      open(deferred.splice(0));
       const key = keyOf(object.metadata);
       const isTracked = event === 'deleted' && reconciler.removed !== undefined;
       if (isTracked) gone.add(key);
       if (isTracked || reconciler.filter?.(object, event, before) !== false) queue.add(key);
     }),
-    ...(reconciler.triggers ?? []).map((trigger) => {
-      const wake = (keys: readonly Key[]): void => {
-        for (const key of keys) queue.add(keyOf(key));
-      };
-      const source: Store<KubeObject> = informers.store(trigger.kind, {}, { optional: trigger.optional ?? false });
-      return source.subscribe((event, object, before) => wake(trigger.keysFor(object, event, before)));
-    }),
-  ];
+  );
   return stoppingFirst(queue, () => {
     for (const unsubscribe of unsubscribes) unsubscribe();
   });

@@ -12,6 +12,7 @@ export {
   ATTACHMENTS_BY_NODE,
   CLAIMS_BY_NODE_CLASS,
   CLAIMS_BY_NODE_POOL,
+  openBuffers,
   PODS_BY_DAEMON_SET,
   PODS_BY_NODE,
   type Stores,

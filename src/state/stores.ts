@@ -1,6 +1,8 @@
 /** Stores that the cluster state reads, with the indexes that the cluster state and the controllers use. */
 import {
+  CAPACITY_BUFFER,
   CAPACITY_QUOTA,
+  type CapacityBuffer,
   type CapacityQuota,
   CSI_NODE,
   type CSINode,
@@ -100,6 +102,10 @@ export function openStores(informers: Informers): Stores {
     }),
   };
 }
+
+/** Empty if the cluster does not serve CapacityBuffers, or if the operator must not read them. */
+export const openBuffers = (informers: Informers): Store<CapacityBuffer> =>
+  informers.store(CAPACITY_BUFFER, {}, { isAddOn: true });
 
 /** A quota that must not be read still holds, so that a missing permission blocks the start. The kind may be missing. */
 export const openQuotas = (informers: Informers): Store<CapacityQuota> =>

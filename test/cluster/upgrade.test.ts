@@ -78,7 +78,7 @@ describe('an upgrade from an earlier release', () => {
       'app.kubernetes.io/version': VERSION,
     });
     expect(spec).toMatchObject({ replicas: 1, template: { metadata: { labels: { team: 'platform' } } } });
-    expect(JSON.stringify(spec)).toContain('CapacityBuffer=false');
+    expect(JSON.stringify(spec)).toContain('CapacityBuffer=true');
   }, 180_000);
 
   it('uses the new defaults if values are set again', async () => {

@@ -12,7 +12,7 @@ afterEach(async () => {
 const NAMESPACE = 'default';
 
 const begin = async (): Promise<void> => {
-  scenario = await startScenario({ ...BRISK, env: { ...BRISK.env, FEATURE_GATES: 'CapacityBuffer=true' } });
+  scenario = await startScenario(BRISK);
   await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2] }));
 };
 

@@ -25,7 +25,7 @@ const launches = (): readonly number[] =>
 
 describe('a static NodePool that allows only reserved capacity', () => {
   it('has nodes from the start of a capacity block until they have drained before its end', async () => {
-    scenario = await startScenario({ ...BRISK, env: { ...BRISK.env, FEATURE_GATES: 'StaticCapacity=true' } });
+    scenario = await startScenario(BRISK);
     const { aws, clock } = scenario.world;
     const startMs = clock.now() + 15 * MINUTE;
     const endMs = startMs + 80 * MINUTE;

@@ -17,7 +17,7 @@ function staticPool(replicas: number, shape: PoolShape = {}, limits?: Record<str
 }
 
 const begin = async (...objects: readonly KubeObject[]): Promise<void> => {
-  scenario = await startScenario({ ...BRISK, env: { ...BRISK.env, FEATURE_GATES: 'StaticCapacity=true' } });
+  scenario = await startScenario(BRISK);
   await scenario.apply(...scenario.example('ec2nodeclass.yaml'), ...objects);
 };
 

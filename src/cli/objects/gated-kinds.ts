@@ -28,6 +28,7 @@ import {
 } from '#engine/solve';
 import { messageOf } from '#lib';
 import { bufferSize, findTarget } from '#planner';
+import { CORE_GATES } from '#process/settings';
 import type { Manifest } from './read.ts';
 import { validateStored } from './stored.ts';
 
@@ -38,7 +39,10 @@ export type KnownGates = Readonly<Record<string, boolean>>;
 const POD_GROUP = 'PodGroup';
 const KINDS: readonly string[] = ['NodeOverlay', 'CapacityBuffer', 'CapacityQuota', 'ProvisioningRequest', POD_GROUP];
 
-/** Removes objects of kinds with a closed feature gate. If the gate is unknown, keeps the objects and adds a note. */
+const isOnByDefault = (kind: string): boolean =>
+  Object.values(CORE_GATES).some(({ name, fallback }) => name === kind && fallback);
+
+/** Removes objects of kinds with a closed feature gate. If the gate is unknown and off by default, adds a note. */
 export function behindGates(
   manifests: readonly Manifest[],
   gates: KnownGates = {},
@@ -49,7 +53,7 @@ export function behindGates(
   return {
     open: manifests.filter(({ object }) => !closed.includes(gateOf(object))),
     notes: found
-      .filter((kind) => gates[kind] === undefined)
+      .filter((kind) => gates[kind] === undefined && !isOnByDefault(kind))
       .map(
         (kind) =>
           `${kind}s are included, but the operator uses them only with the feature gate ${kind}, which is disabled by ` +

@@ -75,8 +75,7 @@ function claimsOf(
     claimOf(nodePool, choice, { name: `${name}-static-${present + index + 1}`, nowMs }),
   );
   const text = `${nodes} (${choice.type.name}) ${missing === 1 ? 'counts as a node that joins' : 'count as nodes that join'}`;
-  const gate = featureGates.StaticCapacity ? '' : '; the operator needs the feature gate StaticCapacity for them';
-  return { claims, notes: [`NodePool ${name}: ${text}, whose price is not part of the total${gate}`] };
+  return { claims, notes: [`NodePool ${name}: ${text}, whose price is not part of the total`] };
 }
 
 const nodeLimit = ({ spec }: NodePool): number =>

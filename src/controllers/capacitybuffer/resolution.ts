@@ -35,6 +35,7 @@ import { messageOf, own, sameJson, withBoundedConcurrency } from '#lib';
 import { BUFFER_INFEASIBLE, eventOf, INVALID_ANNOTATION } from '#observe/events';
 import type { Logger } from '#observe/logger';
 import { bufferSize, findTarget } from '#planner';
+import { openBuffers } from '#state';
 import type { Deps } from '../deps.ts';
 import { retryWrites } from '../retry.ts';
 
@@ -50,6 +51,7 @@ interface Provisioning {
 export class BufferResolution implements Reconciler<CapacityBuffer> {
   readonly name = 'capacitybuffer';
   readonly watches = CAPACITY_BUFFER;
+  readonly optional = true;
   readonly concurrency = 10;
   readonly triggers: readonly Trigger[];
   readonly #deps: Deps;
@@ -63,7 +65,7 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
   constructor(deps: Deps, provisioning: Provisioning) {
     this.#deps = deps;
     this.#provisioning = provisioning;
-    this.#store = deps.informers.store(CAPACITY_BUFFER);
+    this.#store = openBuffers(deps.informers);
     this.triggers = [ofTemplates(() => this.#store.list()), ofConsumers(() => this.#store.list())];
     deps.cluster.virtualPods.addSource(() => this.#areAllSeen());
   }
@@ -107,10 +109,14 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
     return after(REVIEW_MS);
   }
 
-  /** Returns true if the virtual pods of all active buffers are known. The result never becomes false again. */
+  /**
+   * Returns true if the virtual pods of all active buffers are known. Without the kind, no pods are missing. The result never
+   * becomes false again.
+   */
   #areAllSeen(): boolean {
     const isSeen = (buffer: CapacityBuffer): boolean => !isActive(buffer) || this.#seen.has(bufferKey(buffer));
-    this.#isKnown ||= this.#store.synced && this.#store.list().every(isSeen);
+    if (!this.#store.synced) return true;
+    this.#isKnown ||= this.#store.list().every(isSeen);
     return this.#isKnown;
   }
 
@@ -193,6 +199,8 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
 /** Triggers the buffers that refer to a changed PodTemplate. */
 const ofTemplates = (buffers: () => readonly CapacityBuffer[]): Trigger => ({
   kind: POD_TEMPLATE,
+  optional: true,
+  deferred: true,
   keysFor: ({ metadata }) =>
     buffers()
       .filter(
@@ -207,6 +215,7 @@ const isBound = (object: KubeObject): boolean => isScheduled(object as Pod);
 /** Triggers the buffers that are not filled again when a pod of their namespace is bound. */
 const ofConsumers = (buffers: () => readonly CapacityBuffer[]): Trigger => ({
   kind: POD,
+  deferred: true,
   keysFor: (pod, _event, before) =>
     !isBound(pod) || (before !== undefined && isBound(before))
       ? []
@@ -276,7 +285,7 @@ export async function recordBuffers(
   };
 
   try {
-    await withBoundedConcurrency(informers.store(CAPACITY_BUFFER).list().filter(isActive), AT_ONCE, writeOutcome);
+    await withBoundedConcurrency(openBuffers(informers).list().filter(isActive), AT_ONCE, writeOutcome);
   } catch (error) {
     log.error('failed updating capacity buffers', { error });
   }

@@ -409,11 +409,11 @@ status:
       const { verdicts } = await explainNodes(flags, builtIn);
       return { first: disruption.first?.method, verdict: verdicts[0]?.code, notes };
     };
-    expect(await asked('StaticCapacity=true')).toEqual({ first: 'static-drift', verdict: 'chosen', notes: [] });
-    expect(await asked()).toEqual({
+    expect(await asked()).toEqual({ first: 'static-drift', verdict: 'chosen', notes: [] });
+    expect(await asked('StaticCapacity=false')).toEqual({
       first: undefined,
       verdict: 'static-pool',
-      notes: [expect.stringMatching(/^NodePool default: spec.replicas has no effect without the feature gate/)],
+      notes: [expect.stringMatching(/^NodePool default: spec.replicas has no effect, because the feature gate/)],
     });
   });
 

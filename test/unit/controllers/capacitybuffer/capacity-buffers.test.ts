@@ -119,7 +119,7 @@ describe('a CapacityBuffer', () => {
     podTemplate();
     buffer({ podTemplateRef: { name: 'small' }, replicas: 2 });
     world.nodePool();
-    world.start();
+    world.start(['--feature-gates=CapacityBuffer=false']);
     await world.pass(20);
     expect(world.claims).toEqual([]);
     expect(found().status).toBeUndefined();
