@@ -23,12 +23,27 @@ const MOST_REPEATED_FILES = 12;
 /** A run may take 90 minutes. A repetition that begins later than this could be cut, and the totals with it. */
 const LAST_REPETITION_MINUTES = 60;
 
-/** Counts by suite and test file. */
+/**
+ * @typedef {{ passed: number, failed: number, skipped: number }} Count
+ * @typedef {{ testResults: { name: string, status: string, assertionResults: { status: string }[] }[] }} Report
+ */
+
+/**
+ * Counts by suite and test file.
+ * @type {Map<string, Count>}
+ */
 const results = new Map();
-/** Suites that ended without a report, or with a failure that no test file has. */
+/**
+ * Suites that ended without a report, or with a failure that no test file has.
+ * @type {Set<string>}
+ */
 const broken = new Set();
 
-/** Runs a suite, or some of its files, and returns the files with failures. */
+/**
+ * Runs a suite, or some of its files, and returns the files with failures.
+ * @param {string} suite
+ * @param {string[]} files
+ */
 async function run(suite, files = []) {
   const report = join(folder, `${suite.replace(':', '-')}${files.length > 0 ? '-again' : ''}.json`);
   const paths = files.length > 0 ? ['--runTestsByPath', ...files] : [];
@@ -38,7 +53,7 @@ async function run(suite, files = []) {
   const child = spawn('npm', ['run', suite, '--', '--ci', '--json', `--outputFile=${report}`, ...paths], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  if (suite === patient) setPriority(child.pid, LOW_PRIORITY);
+  if (suite === patient && child.pid !== undefined) setPriority(child.pid, LOW_PRIORITY);
   const [code] = await once(child, 'close');
   const counts = existsSync(report) ? countsOf(JSON.parse(readFileSync(report, 'utf8'))) : new Map();
   for (const [file, count] of counts) results.set(`${suite} ${file}`, count);
@@ -56,22 +71,28 @@ async function run(suite, files = []) {
 /** Time of all cores since the start of the machine, in milliseconds. */
 function machineTimes() {
   const cores = cpus().map(({ times }) => times);
+  /** @param {number[]} values */
   const sumOf = (values) => values.reduce((total, value) => total + value, 0);
   return { idle: sumOf(cores.map(({ idle }) => idle)), all: sumOf(cores.flatMap((times) => Object.values(times))) };
 }
 
+/**
+ * @param {Report} report
+ * @returns {Map<string, Count>}
+ */
 const countsOf = ({ testResults }) =>
   new Map(
     testResults.map(({ name, status, assertionResults }) => {
-      const count = (wanted) => assertionResults.filter((result) => wanted.includes(result.status)).length;
-      const failed = count(['failed']);
+      /** @param {string} wanted */
+      const count = (wanted) => assertionResults.filter((result) => result.status === wanted).length;
+      const failed = count('failed');
       return [
         name,
         {
-          passed: count(['passed']),
+          passed: count('passed'),
           // A file that cannot be loaded has no tests.
           failed: failed === 0 && status === 'failed' ? 1 : failed,
-          skipped: count(['pending']),
+          skipped: count('pending'),
         },
       ];
     }),
@@ -80,10 +101,15 @@ const countsOf = ({ testResults }) =>
 /** Builds the programs and the image of the last suites beside the first suites. The first build takes minutes. */
 const building = fork('test/kubelet/build.ts', ['--beside'], { execPath: 'node_modules/.bin/node' });
 const ended = once(building, 'exit');
-/** Parts that a suite needs. Whatever came of them: the suite builds what is missing, and fails with the reason. */
+/**
+ * Parts that a suite needs. Whatever came of them: the suite builds what is missing, and fails with the reason.
+ * @type {Readonly<Record<string, Promise<unknown>>>}
+ */
 const built = { 'test:cluster': Promise.race([ended, once(building, 'message')]), 'test:kubelet': ended };
 
+/** @type {Map<string, string[]>} */
 const failures = new Map();
+/** @param {string[]} suites */
 async function runInOrder(suites) {
   for (const suite of suites) {
     await built[suite];
@@ -106,6 +132,7 @@ if (repeated.flatMap(([, files]) => files).length <= MOST_REPEATED_FILES) {
   }
 }
 
+/** @param {keyof Count} part */
 const sum = (part) => [...results.values()].reduce((total, count) => total + count[part], 0);
 const [passed, failed, skipped] = [sum('passed'), sum('failed') + broken.size, sum('skipped')];
 for (const suite of broken) console.log(`${suite} ended without the result of a test`);

@@ -9,7 +9,7 @@ import { realClock } from '#lib/clock';
 import { silent } from '#observe/logger';
 import { createMetrics } from '#observe/setup';
 import { nodeClaimOf, nodeClassOf, nodePoolOf } from '../support/awsobjects.ts';
-import { FakeKube } from '../unit/aws/support/kube.ts';
+import { MemoryKube } from '../support/memory-kube.ts';
 import { type Backend, CLUSTER, NODE_ROLE } from './backend.ts';
 
 const FLAGS = [
@@ -20,7 +20,7 @@ const FLAGS = [
 ];
 
 export class Session {
-  readonly kube = new FakeKube();
+  readonly kube = new MemoryKube(realClock(), 0);
   readonly backend: Backend;
   #aws: AwsProvider | undefined;
   #controllers: readonly Controller[] = [];
@@ -38,8 +38,8 @@ export class Session {
     session.#aws = await assemble(
       {
         settings: parseAwsSettings(FLAGS, {}),
-        client: kube.client,
-        informers: kube.informers,
+        client: kube.client(),
+        informers: kube.informers(),
         events: { publish: () => undefined },
         clock: realClock(),
         log: silent,
@@ -78,7 +78,7 @@ export class Session {
   }
 
   nodeClass() {
-    const found = this.kube.find(EC2_NODE_CLASS, 'default');
+    const found = this.kube.find(EC2_NODE_CLASS, { name: 'default' });
     if (found === undefined) throw new Error('the NodeClass is gone');
     return found;
   }

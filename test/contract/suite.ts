@@ -207,7 +207,7 @@ export function contract(name: string, open: () => Promise<Backend>): void {
         'system-status.status',
         'event.code',
       ]);
-      expect(session.kube.find(NODE_CLAIM, claim.metadata.name)?.metadata.deletionTimestamp).toBeUndefined();
+      expect(session.kube.find(NODE_CLAIM, claim.metadata)?.metadata.deletionTimestamp).toBeUndefined();
     });
 
     it('reports that an instance does not exist', async () => {
@@ -228,19 +228,19 @@ export function contract(name: string, open: () => Promise<Backend>): void {
         resources: [],
         detail: { 'instance-id': idOf(claim), 'instance-action': 'terminate' },
       });
-      for (let n = 0; n < 10 && session.kube.find(NODE_CLAIM, claim.metadata.name) !== undefined; n++)
+      for (let n = 0; n < 10 && session.kube.find(NODE_CLAIM, claim.metadata) !== undefined; n++)
         await session.pass('interruption');
-      expect(session.kube.find(NODE_CLAIM, claim.metadata.name)).toBeUndefined();
+      expect(session.kube.find(NODE_CLAIM, claim.metadata)).toBeUndefined();
       expect(backend.sent('DeleteMessage').length).toBeGreaterThan(0);
     });
 
     it('deletes all AWS resources of a NodeClass', async () => {
-      for (const claim of session.kube.informers.store(NODE_CLAIM).list())
-        await session.kube.client.delete(NODE_CLAIM, { name: claim.metadata.name });
+      for (const claim of session.kube.all(NODE_CLAIM))
+        await session.kube.client().delete(NODE_CLAIM, { name: claim.metadata.name });
       const profile = session.nodeClass().status?.instanceProfile;
-      await session.kube.client.delete(EC2_NODE_CLASS, { name: 'default' });
+      await session.kube.client().delete(EC2_NODE_CLASS, { name: 'default' });
       await session.reconcile('nodeclass', session.nodeClass());
-      expect(session.kube.find(EC2_NODE_CLASS, 'default')).toBeUndefined();
+      expect(session.kube.find(EC2_NODE_CLASS, { name: 'default' })).toBeUndefined();
       expect(backend.sent('RemoveRoleFromInstanceProfile')).toEqual([
         { InstanceProfileName: profile, RoleName: NODE_ROLE },
       ]);

@@ -34,9 +34,11 @@ afterEach(async () => {
 
 const policy = (spec: NodePolicy['spec']): Promise<void> =>
   scenario.apply({
-    ...{ apiVersion: 'karpenter-ts.sh/v1alpha1', kind: 'NodePolicy', metadata: { name: 'all' } },
+    apiVersion: 'karpenter-ts.sh/v1alpha1',
+    kind: 'NodePolicy',
+    metadata: { name: 'all' },
     spec,
-  } as never);
+  } as NodePolicy);
 
 const allRunning = (count: number): Promise<true> =>
   scenario.until('running pods', async () => (await scenario.running('web')).length === count, PATIENCE);

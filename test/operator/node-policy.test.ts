@@ -11,6 +11,7 @@ import {
   LEASE,
   NODE_POLICY,
   NODE_POOL,
+  type NodePolicy,
   PAUSE_NAME,
   pauseData,
 } from '#api/objects';
@@ -83,9 +84,11 @@ describe('a window of a NodePolicy', () => {
     const day = WEEKDAYS[(new Date(created).getUTCDay() + 3) % 7] ?? 'Sun';
     const windows = { timeZone: 'Europe/Berlin', allowed: [{ days: [day], start: '02:00', end: '05:00' }] };
     await scenario.apply({
-      ...{ apiVersion: 'karpenter-ts.sh/v1alpha1', kind: 'NodePolicy', metadata: { name: 'night' } },
+      apiVersion: 'karpenter-ts.sh/v1alpha1',
+      kind: 'NodePolicy',
+      metadata: { name: 'night' },
       spec: { windows },
-    } as never);
+    } as NodePolicy);
     await scenario.until('the conditions', async () => {
       const found = await scenario.kube.find(NODE_POLICY, { name: 'night' });
       return found !== undefined && isTrue(found, 'Ready');

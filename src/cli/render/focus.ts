@@ -132,7 +132,12 @@ function chargesOf(node: StateNode, price: NodePrice): readonly Charge[] {
   const instance = { what: 'instance', service: EC2, serviceCategory: 'Compute' };
   const isSpot = own(node.labels, CAPACITY_TYPE_LABEL) === 'spot';
   const charge = (what: string, service: string, serviceCategory: string, usd = 0): Charge => ({
-    ...{ what, service, serviceCategory, billed: usd, list: usd, category: 'Standard' },
+    what,
+    service,
+    serviceCategory,
+    billed: usd,
+    list: usd,
+    category: 'Standard',
   });
   return [
     {

@@ -3,7 +3,17 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { DEPLOYMENT, getCondition, type KubeObject, NODE, NODE_CLAIM, NODE_POOL, POD } from '#api/objects';
+import {
+  DEPLOYMENT,
+  getCondition,
+  type KubeObject,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  type NodePool,
+  POD,
+  type Workload,
+} from '#api/objects';
 import { customResourceDefinitions } from '#api/schema';
 import { cachesInProcess, connectInProcess } from '#local/api-server';
 import { startScheduler, startWorkloads } from '#local/cluster';
@@ -106,8 +116,8 @@ const runs = (pods: number) => async (): Promise<boolean> =>
 
 it('runs provisioning, consolidation, drift and termination with a provider other than AWS', async () => {
   await kube.create(MACHINE_CLASS, machineClass({ image: 'v1', machines: MACHINES }));
-  await kube.create(NODE_POOL, POOL as never);
-  await kube.create(DEPLOYMENT, deployment('web', 12, {}, { cpu: '1' }) as never);
+  await kube.create(NODE_POOL, POOL as NodePool);
+  await kube.create(DEPLOYMENT, deployment('web', 12, {}, { cpu: '1' }) as Workload);
   await until('running pods', runs(12));
   expect(machines()).toEqual(['large']);
   const [pool] = (await kube.list(NODE_POOL)).items;

@@ -3,10 +3,11 @@ import { EKSClient } from '@aws-sdk/client-eks';
 import { describe, expect, it } from '@jest/globals';
 import { SERVICE } from '#api/objects';
 import { after } from '#kube/reconcilers';
+import { realClock } from '#lib/clock';
 import { type Logger, silent } from '#observe/logger';
 import { ClusterCidr, clusterArn, discoverCluster, isIpv6 } from '../../../src/aws/cluster.ts';
 import { ClusterVersion, versionController } from '../../../src/aws/version.ts';
-import { FakeKube } from './support/kube.ts';
+import { MemoryKube } from '../../support/memory-kube.ts';
 
 /** An EKS client that returns one cluster or fails, and counts the calls. */
 function eksWith(answer: () => object) {
@@ -20,9 +21,9 @@ function eksWith(answer: () => object) {
   return { eks, asked };
 }
 
-function kubeWithDns(clusterIP?: string): FakeKube {
-  const kube = new FakeKube();
-  const metadata = { name: 'kube-dns' };
+function kubeWithDns(clusterIP?: string): MemoryKube {
+  const kube = new MemoryKube(realClock(), 0);
+  const metadata = { namespace: 'kube-system', name: 'kube-dns' };
   if (clusterIP !== undefined) kube.put(SERVICE, { apiVersion: 'v1', kind: 'Service', metadata, spec: { clusterIP } });
   return kube;
 }
@@ -35,7 +36,7 @@ describe('the endpoint', () => {
   const discover = (eks: EKSClient, clusterEndpoint = '', caBundle?: string, dns?: string) =>
     discoverCluster({
       eks,
-      client: kubeWithDns(dns).client,
+      client: kubeWithDns(dns).client(),
       log: silent,
       clusterUid: undefined,
       clusterName: 'demo',

@@ -40,8 +40,8 @@ const launch = async (count: number): Promise<readonly NodeClaim[]> => {
 
 /** Starts a process in another cluster, without the NodeClaims of the first cluster. */
 async function enterAnotherCluster(uid = 'another-cluster'): Promise<void> {
-  for (const { metadata } of await account.kube.client.listAll(NODE_CLAIM))
-    account.kube.remove(NODE_CLAIM, metadata.name);
+  for (const { metadata } of await account.kube.client().listAll(NODE_CLAIM))
+    account.kube.remove(NODE_CLAIM, { name: metadata.name });
   account.kube.put(NAMESPACE, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system', uid } });
   await account.restart();
   account.lines.length = 0;
@@ -58,6 +58,13 @@ async function collectFor(controller: string, hours: number): Promise<void> {
   }
 }
 
+/** Makes reads of namespaces fail. */
+const failReads = (error: ApiError): void => {
+  account.kube.beforeRead = (operation) => {
+    if (operation === 'get namespaces') throw error;
+  };
+};
+
 const warnings = () => account.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
 
 describe('a resource of the provider', () => {
@@ -67,11 +74,8 @@ describe('a resource of the provider', () => {
   });
 
   it.each([
-    ['does not exist', () => account.kube.remove(NAMESPACE, 'kube-system')],
-    [
-      'may not be read',
-      () => account.kube.failReads((kind) => kind === NAMESPACE && new ApiError(403, 'Forbidden', 'no')),
-    ],
+    ['does not exist', () => account.kube.remove(NAMESPACE, { name: 'kube-system' })],
+    ['may not be read', () => failReads(new ApiError(403, 'Forbidden', 'no'))],
   ])('carries no identity if the namespace kube-system %s, which is reported once', async (_, spoil) => {
     spoil();
     await account.restart();
@@ -81,7 +85,7 @@ describe('a resource of the provider', () => {
   });
 
   it('is not created before the API server has responded', async () => {
-    account.kube.failReads((kind) => kind === NAMESPACE && new ApiError(500, 'InternalError', 'not now'));
+    failReads(new ApiError(500, 'InternalError', 'not now'));
     await expect(account.restart()).rejects.toMatchObject({
       message: 'failed discovering the cluster and its instance types',
       cause: { message: 'reading the identity of the cluster, not now' },
@@ -183,7 +187,7 @@ describe('an instance profile of another cluster', () => {
     const { metadata, ...nodeClass } = account.nodeClass();
     await iam.send(new UntagInstanceProfileCommand({ InstanceProfileName: profile, TagKeys: [CLUSTER_UID_TAG] }));
     await enterAnotherCluster();
-    account.kube.remove(EC2_NODE_CLASS, metadata.name);
+    account.kube.remove(EC2_NODE_CLASS, { name: metadata.name });
     account.kube.put(EC2_NODE_CLASS, { ...nodeClass, metadata: { ...metadata, uid: 'uid-8' }, status: {} });
     await collect(30);
     expect(await profiles()).toEqual([profile]);
@@ -200,7 +204,7 @@ describe('the five-minute hold of an instance that was just launched', () => {
   it('ends once the NodeClaim names the instance', async () => {
     const [claim] = await launch(1);
     expect(await collectLater()).toHaveLength(1);
-    account.kube.remove(NODE_CLAIM, claim?.metadata.name ?? '');
+    account.kube.remove(NODE_CLAIM, { name: claim?.metadata.name ?? '' });
     await account.reconcile('instance.garbagecollection');
     expect(account.running()).toEqual([]);
   });
@@ -208,14 +212,14 @@ describe('the five-minute hold of an instance that was just launched', () => {
   it('ends with a NodeClaim that never named it', async () => {
     const claim = account.claim(TYPE, ON_DEMAND);
     await account.provider.create(claim);
-    account.kube.remove(NODE_CLAIM, claim.metadata.name);
+    account.kube.remove(NODE_CLAIM, claim.metadata);
     expect(await collectLater()).toEqual([]);
   });
 
   it('does not begin if the NodeClaim was deleted during the launch', async () => {
     const claim = account.claim(TYPE, ON_DEMAND);
     const launching = account.provider.create(claim);
-    account.kube.remove(NODE_CLAIM, claim.metadata.name);
+    account.kube.remove(NODE_CLAIM, claim.metadata);
     await launching;
     expect(await collectLater()).toEqual([]);
   });

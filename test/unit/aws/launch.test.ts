@@ -197,7 +197,7 @@ describe('a NodeClass that is not ready for a launch', () => {
     });
     const changed = change(present(nodeClass));
     account.kube.put(EC2_NODE_CLASS, changed ?? { ...account.nodeClass(), metadata: { name: 'default' } });
-    if (changed === undefined) await account.kube.client.delete(EC2_NODE_CLASS, { name: 'default' });
+    if (changed === undefined) await account.kube.client().delete(EC2_NODE_CLASS, { name: 'default' });
     await expect(account.provider.create(account.claim(TWO_TYPES, ON_DEMAND))).rejects.toThrow(message);
     expect(account.running()).toEqual([]);
   });
@@ -246,7 +246,7 @@ describe('after a crash between CreateFleet and the status write', () => {
     await account.reconcile('instance.garbagecollection');
     expect(account.running()).toHaveLength(1);
 
-    await account.kube.client.delete(NODE_CLAIM, { name: claim.metadata.name });
+    await account.kube.client().delete(NODE_CLAIM, { name: claim.metadata.name });
     await account.reconcile('instance.garbagecollection');
     expect(account.running()).toHaveLength(0);
   });

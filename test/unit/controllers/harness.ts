@@ -3,6 +3,7 @@
 import {
   DISRUPTED_TAINT,
   EC2_NODE_CLASS,
+  type EC2NodeClass,
   isTrue,
   NODE,
   NODE_CLAIM,
@@ -29,10 +30,11 @@ import type { MoveHistory } from '../../../src/controllers/disruption/moves.ts';
 import { createOperator } from '../../../src/controllers/operator.ts';
 import type { LaunchBudget } from '../../../src/controllers/provisioning/launch-budget.ts';
 import { NodeTraces } from '../../../src/controllers/traces/node-traces.ts';
+import { MemoryKube } from '../../support/memory-kube.ts';
+import { partial } from '../../support/partial.ts';
 import { type Line, recordingLog } from '../kube/fakes.ts';
 import { type SettableClock, settableClock } from '../virtualclock.ts';
 import { FakeCloud } from './fake-cloud.ts';
-import { MemoryKube } from './memory-kube.ts';
 
 interface Operator {
   readonly stop: AbortController;
@@ -212,7 +214,7 @@ export class World {
         apiVersion: 'karpenter.k8s.aws/v1',
         kind: 'EC2NodeClass',
         metadata: { name: 'default' },
-        spec: {} as never,
+        spec: partial<EC2NodeClass['spec']>({}),
         status: { conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: '' }] },
       });
     }

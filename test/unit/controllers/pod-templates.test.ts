@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import type { KubeObject, Pod } from '#api/objects';
-import { ApiError } from '#kube/client';
+import { ApiError, type KubeClient } from '#kube/client';
 import { settled } from '#kube/reconcilers';
 import { silent } from '#observe/logger';
 import { PodTemplates } from '#state/testing';
 import { podTemplates } from '../../../src/controllers/pod-templates.ts';
+import { partial } from '../../support/partial.ts';
 
 const CONTROLLERS = [
   ['apps/v1', 'ReplicaSet'],
@@ -31,7 +32,7 @@ function reader(pod: Pod, find: (...of: unknown[]) => Promise<KubeObject | undef
   const changed: string[] = [];
   const templates = new PodTemplates((nodes) => changed.push(...nodes));
   templates.podChanged(false, pod);
-  const worker = podTemplates({ client: { find }, cluster: { templates } } as never);
+  const worker = podTemplates(partial({ client: { find: find as KubeClient['find'] }, cluster: { templates } }));
   const reconcile = () => worker.reconcile('web', { log: silent, signal: new AbortController().signal });
   return { templates, changed, worker, reconcile };
 }

@@ -1,6 +1,7 @@
 /** Terms of the built-in catalogue, and the amounts that solves use. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import type { NodePool } from '#api/objects';
 import { EBS_DRIVER } from '#api/values';
 import { builtInTerms, builtInTypes, type Manifest, worldOf } from '#cli/testing';
 import { explainInstanceType } from '../../../src/engine/instance-type-explanation.ts';
@@ -69,7 +70,7 @@ async function explain(name: string, objects: readonly object[]) {
 const of = ({ found }: Awaited<ReturnType<typeof explain>>, name: string) =>
   present(found.resources.find(({ resource }) => resource === name));
 
-const NAMES = builtInTypes([], NOW_MS)(POOL as never).map(({ name }) => name);
+const NAMES = builtInTypes([], NOW_MS)(POOL as NodePool).map(({ name }) => name);
 
 const SPECS = fc.record(
   {

@@ -1,6 +1,8 @@
 /** An invalid object is reported and does not affect other objects. */
 import { describe, expect, it } from '@jest/globals';
+import type { LabelSelectorRequirement } from '#api/objects';
 import type { Plan } from '../../../src/engine/model.ts';
+import { invalid } from '../../support/partial.ts';
 import { daemon, nodePool, planOf, pod, refusalText, type SnapshotParts, stateNode } from './build.ts';
 
 const BAD = '1e1.5';
@@ -42,7 +44,10 @@ describe('a solve', () => {
   });
 
   it('excludes a pod whose rules cannot be parsed', () => {
-    const term = { topologyKey: 'topology.kubernetes.io/zone', labelSelector: { matchExpressions: [null as never] } };
+    const term = {
+      topologyKey: 'topology.kubernetes.io/zone',
+      labelSelector: { matchExpressions: [invalid<LabelSelectorRequirement>(null)] },
+    };
     const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
     const solved = plan({ pendingPods: [pod('broken', { affinity }), healthy] });
     expect(isBought(solved, 'healthy')).toBe(true);

@@ -6,7 +6,7 @@ import { CONFIG_MAP, type ConfigMap } from '#api/objects';
 import { ApiError } from '../../../src/kube/client.ts';
 import { ConfigMapDocument, DOCUMENT_LABEL } from '../../../src/kube/config-map-document.ts';
 import { DocumentKeeper } from '../../../src/kube/document-keeper.ts';
-import { MemoryKube } from '../controllers/memory-kube.ts';
+import { MemoryKube } from '../../support/memory-kube.ts';
 import { virtualClock } from '../virtualclock.ts';
 import { recordingLog } from './fakes.ts';
 

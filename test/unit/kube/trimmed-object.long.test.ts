@@ -13,7 +13,7 @@ import {
 import { podAt } from '../../../bench/largecluster.ts';
 import { trimmedObject } from '../../../src/kube/trimmed-object.ts';
 import { heapUsed } from '../../support/heap.ts';
-import { partial } from '../../support/partial.ts';
+import { invalid, partial } from '../../support/partial.ts';
 
 const managedFields = [{ manager: 'kubelet', operation: 'Update' }];
 const annotations = { 'karpenter.sh/do-not-disrupt': 'true' };
@@ -161,7 +161,7 @@ describe('trimmedObject', () => {
         ],
       },
     };
-    expect(trimmedObject(POD, pod as never)).toEqual({
+    expect(trimmedObject(POD, invalid(pod))).toEqual({
       apiVersion: 'v1',
       kind: 'Pod',
       metadata,
@@ -203,7 +203,12 @@ describe('trimmedObject', () => {
       for (let at = 0; at < count; at++) {
         const values = Array.from({ length: 60 }, (_, number) => `type-${at}-${number}.large`);
         const spec = { requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values }] };
-        trimmedObject(NODE_CLAIM, { apiVersion: 'v1', kind: 'NodeClaim', metadata: { name: 'a' }, spec } as never);
+        trimmedObject(NODE_CLAIM, {
+          apiVersion: 'v1',
+          kind: 'NodeClaim',
+          metadata: { name: 'a' },
+          spec: invalid<NodeClaim['spec']>(spec),
+        });
       }
     };
     requirementsOf(100);

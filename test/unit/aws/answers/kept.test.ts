@@ -103,7 +103,7 @@ describe('a response that cannot be used', () => {
     const [id] = account.running();
     change('DescribeInstances', (text) => text.replaceAll('<value>test</value>', '<value>theirs</value>'));
     await account.restart();
-    await account.kube.client.delete(NODE_CLAIM, claim.metadata);
+    await account.kube.client().delete(NODE_CLAIM, claim.metadata);
     forward(20);
     await expect(account.reconcile('instance.garbagecollection')).rejects.toThrow(
       `instance ${id} does not have the requested tags`,

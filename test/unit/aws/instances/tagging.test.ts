@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => account.close());
 
-const annotations = () => account.kube.find(NODE_CLAIM, claim.metadata.name)?.metadata.annotations ?? {};
+const annotations = () => account.kube.find(NODE_CLAIM, claim.metadata)?.metadata.annotations ?? {};
 
 describe('tagging', () => {
   it('waits for the node', async () => {

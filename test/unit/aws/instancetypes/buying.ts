@@ -94,7 +94,7 @@ function joined(account: Account, claim: NodeClaim): Node {
 async function registered(account: Account, claim: NodeClaim, node: Node): Promise<Node> {
   const step = registration(
     {
-      client: account.kube.client,
+      client: account.kube.client(),
       clock: account.clock,
       cloud: account.provider,
       cluster: { nodesOfClaim: () => [node], stores: { nodePools: { get: () => undefined } } },
@@ -107,7 +107,7 @@ async function registered(account: Account, claim: NodeClaim, node: Node): Promi
   const known = (after.status?.conditions ?? []).find(({ type }) => type === 'Registered');
   if (error !== undefined || known?.status !== 'True')
     throw new Error(`node ${node.metadata.name} is not registered: ${error ?? JSON.stringify(known)}`);
-  const found = account.kube.find(NODE, node.metadata.name);
+  const found = account.kube.find(NODE, node.metadata);
   if (found === undefined) throw new Error('no node');
   return found;
 }

@@ -2,11 +2,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { EC2_NODE_CLASS, type EC2NodeClass, NODE_CLAIM, type Node, type NodeClaim } from '#api/objects';
 import type { InstanceType } from '#engine/model';
+import { realClock } from '#lib/clock';
 import { silent } from '#observe/logger';
 import { capacityDiscovery } from '../../../../src/aws/instancetypes/capacity-discovery.ts';
 import type { InstanceTypes } from '../../../../src/aws/instancetypes/instancetypes.ts';
 import type { CapacityReport } from '../../../../src/aws/instancetypes/stored-capacities.ts';
-import { FakeKube } from '../support/kube.ts';
+import { MemoryKube } from '../../../support/memory-kube.ts';
 
 const GIB = 2 ** 30;
 const REGISTERED = { 'karpenter.sh/registered': 'true' };
@@ -54,7 +55,7 @@ async function reportsOf(
     classes = [NODE_CLASS],
   }: { claims?: readonly NodeClaim[]; classes?: readonly EC2NodeClass[] } = {},
 ): Promise<readonly (readonly [string, CapacityReport])[]> {
-  const kube = new FakeKube();
+  const kube = new MemoryKube(realClock(), 0);
   for (const object of claims) kube.put(NODE_CLAIM, object);
   for (const object of classes) kube.put(EC2_NODE_CLASS, object);
   const reports: (readonly [string, CapacityReport])[] = [];
@@ -62,7 +63,7 @@ async function reportsOf(
     list: async () => [TYPE],
     recordCapacity: (name: string, _: EC2NodeClass, report: CapacityReport) => reports.push([name, report]) > 0,
   } as unknown as InstanceTypes;
-  const { reconcile } = capacityDiscovery(kube.informers, types);
+  const { reconcile } = capacityDiscovery(kube.informers(), types);
   await reconcile(each, { log: silent } as Parameters<typeof reconcile>[1]);
   return reports;
 }
@@ -97,7 +98,7 @@ describe('capacityDiscovery', () => {
   });
 
   it('reads a node when it registers, and existing nodes after a restart', () => {
-    const { filter } = capacityDiscovery(new FakeKube().informers, {} as InstanceTypes);
+    const { filter } = capacityDiscovery(new MemoryKube(realClock()).informers(), {} as InstanceTypes);
     const [registered, joining] = [node({}), node({}, { 'karpenter.sh/registered': '' })];
     expect(filter?.(registered, 'added', undefined)).toBe(true);
     expect(filter?.(registered, 'updated', joining)).toBe(true);

@@ -5,8 +5,8 @@ import { ConfigMapDocument } from '#kube/reconcilers';
 import { silent } from '#observe/logger';
 import { capacityKeeper, NODE_CAPACITIES_NAME } from '../../../../src/aws/instancetypes/capacity-keeper.ts';
 import { NodeCapacities } from '../../../../src/aws/instancetypes/node-capacities.ts';
+import { MemoryKube } from '../../../support/memory-kube.ts';
 import { present } from '../../../support/present.ts';
-import { MemoryKube } from '../../controllers/memory-kube.ts';
 import { recordingLog } from '../../kube/fakes.ts';
 import { settableClock } from '../../virtualclock.ts';
 
@@ -249,7 +249,7 @@ describe('the ConfigMap of reported capacities', () => {
     const clock = settableClock();
     const kube = new MemoryKube(clock);
     const { log, lines } = recordingLog();
-    const client = kube.client(new AbortController().signal);
+    const client = kube.client();
     const start = async () => {
       const capacities = new NodeCapacities(clock);
       const keeper = present(capacityKeeper({ client, log, namespace: REF.namespace }, capacities));

@@ -9,13 +9,13 @@ import { awsMetrics } from '../../../../src/aws/metrics.ts';
 import { UnavailableOfferings } from '../../../../src/aws/offerings/unavailable.ts';
 import type { Reservations } from '../../../../src/aws/reservations/reservations.ts';
 import type { SpotPool } from '../../../../src/aws/spot-risk/spot-pools.ts';
-import { FakeKube } from '../support/kube.ts';
+import { MemoryKube } from '../../../support/memory-kube.ts';
 
 const clock = { now: () => Date.UTC(2026, 5, 3), sleep: async () => undefined, after: () => () => undefined };
 const STAMP = 'karpenter.sh/nodeclaim-termination-timestamp';
 
 function world({ labels = {}, finalizers = [] as string[], withNode = true, hasInstance = true } = {}) {
-  const kube = new FakeKube();
+  const kube = new MemoryKube(clock, 0);
   kube.put(NODE_CLAIM, {
     apiVersion: 'karpenter.sh/v1',
     kind: 'NodeClaim',
@@ -47,8 +47,8 @@ function world({ labels = {}, finalizers = [] as string[], withNode = true, hasI
   const unavailable = new UnavailableOfferings(clock, silent);
   const risks: string[] = [];
   const options = {
-    client: kube.client,
-    informers: kube.informers,
+    client: kube.client(),
+    informers: kube.informers(),
     events: { publish: (...published: readonly EventNote[]) => void notes.push(...published) },
     clock,
     metrics: awsMetrics(metrics),
@@ -100,7 +100,7 @@ describe.each<[InterruptionKind, readonly [string, string, string], 'delete' | '
       labels: { 'karpenter.k8s.aws/capacity-reservation-id': 'cr-1' },
     });
     await run(kind);
-    const claim = kube.find(NODE_CLAIM, 'claim');
+    const claim = kube.find(NODE_CLAIM, { name: 'claim' });
     const both = (...[type, reason, message]: readonly [string, string, string]) => [
       ['NodeClaim', type, reason, message],
       ['Node', type, reason, message],
@@ -126,7 +126,7 @@ describe.each<[InterruptionKind, readonly [string, string, string], 'delete' | '
 describe('an interruption', () => {
   it('is reported and recorded, but not counted again, if its instance is already being deleted', async () => {
     const { run, told, kube, metrics, unavailable } = world({ finalizers: ['karpenter.sh/termination'] });
-    await kube.client.delete(NODE_CLAIM, { name: 'claim' });
+    await kube.client().delete(NODE_CLAIM, { name: 'claim' });
     await run('spot_interrupted');
     expect(told().map(([, , reason]) => reason)).toEqual(['SpotInterrupted', 'SpotInterrupted']);
     expect(unavailable.version).toBeGreaterThan(0);
@@ -138,7 +138,7 @@ describe('an interruption', () => {
     'instance_stopped',
   ])('is not reported as %s if the operator terminates the instance itself', async (kind) => {
     const { run, told, kube } = world({ finalizers: ['karpenter.sh/termination'] });
-    await kube.client.delete(NODE_CLAIM, { name: 'claim' });
+    await kube.client().delete(NODE_CLAIM, { name: 'claim' });
     await run(kind);
     expect(told()).toEqual([]);
   });
@@ -152,9 +152,9 @@ describe('an interruption', () => {
   it('keeps an existing termination time', async () => {
     const { run, kube } = world({ finalizers: ['karpenter.sh/termination'] });
     const annotations = { [STAMP]: '2026-01-01T00:00:00Z' };
-    await kube.client.patch(NODE_CLAIM, { name: 'claim' }, { metadata: { annotations } });
+    await kube.client().patch(NODE_CLAIM, { name: 'claim' }, { metadata: { annotations } });
     await run('system_status');
-    expect(kube.find(NODE_CLAIM, 'claim')?.metadata.annotations?.[STAMP]).toBe('2026-01-01T00:00:00Z');
+    expect(kube.find(NODE_CLAIM, { name: 'claim' })?.metadata.annotations?.[STAMP]).toBe('2026-01-01T00:00:00Z');
   });
 
   it('records no shortage if the type or the zone of the instance is missing', async () => {
@@ -167,14 +167,14 @@ describe('an interruption', () => {
     const { run, told, kube } = world();
     await run('spot_interrupted', ['i-2', 'i-3']);
     expect(told()).toEqual([]);
-    expect(kube.find(NODE_CLAIM, 'claim')).toBeDefined();
+    expect(kube.find(NODE_CLAIM, { name: 'claim' })).toBeDefined();
   });
 });
 
 it.each(['', 'undefined'])('ignores NodeClaims without an instance, even if the instance is "%s"', async (id) => {
   const { kube, run, told } = world({ hasInstance: false, withNode: false });
   await run('spot_interrupted', [id]);
-  expect(kube.find(NODE_CLAIM, 'claim')).toBeDefined();
+  expect(kube.find(NODE_CLAIM, { name: 'claim' })).toBeDefined();
   expect(told()).toEqual([]);
 });
 

@@ -31,12 +31,13 @@ function impair(...bought: readonly Bought[]): void {
   account.clock.forward(PATIENCE_MS);
 }
 
-const refuse = (...names: readonly string[]): void =>
-  account.kube.failDeletes((kind, name) =>
-    kind === NODE_CLAIM && names.includes(name) ? new Error('a webhook says no') : undefined,
-  );
+const refuse = (...names: readonly string[]): void => {
+  account.kube.beforeWrite = (operation, name) => {
+    if (operation === 'delete nodeclaims' && names.includes(name)) throw new Error('a webhook says no');
+  };
+};
 const pass = () => account.reconcile('interruption.instancestatus');
-const isThere = ({ name }: Bought): boolean => account.kube.find(NODE_CLAIM, name) !== undefined;
+const isThere = ({ name }: Bought): boolean => account.kube.find(NODE_CLAIM, { name }) !== undefined;
 
 describe('an instance that fails its status checks', () => {
   it.each([0, 1, 2])('is terminated although the deletion of number %d fails', async (refused) => {

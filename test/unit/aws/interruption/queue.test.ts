@@ -26,7 +26,7 @@ describe('the interruption queue', () => {
   it('deletes the claim of an interrupted spot instance and avoids its offering', async () => {
     account.aws.faults.interrupt(id);
     await drain();
-    expect(account.kube.find(NODE_CLAIM, claim.metadata.name)).toBeUndefined();
+    expect(account.kube.find(NODE_CLAIM, claim.metadata)).toBeUndefined();
     expect(account.events.map(({ reason }) => reason)).toEqual(
       expect.arrayContaining(['SpotInterrupted', 'TerminatingOnInterruption']),
     );
@@ -41,7 +41,7 @@ describe('the interruption queue', () => {
   it('reports a rebalance recommendation and keeps the NodeClaim', async () => {
     account.aws.faults.recommendRebalance(id);
     await drain();
-    expect(account.kube.find(NODE_CLAIM, claim.metadata.name)).toBeDefined();
+    expect(account.kube.find(NODE_CLAIM, claim.metadata)).toBeDefined();
     expect(account.events.map(({ reason }) => reason)).toEqual(['SpotRebalanceRecommendation']);
   });
 
@@ -62,11 +62,13 @@ describe('the interruption queue', () => {
     expect(await account.metricsText()).toContain(
       'karpenter_interruption_received_messages_total{message_type="no_op"}',
     );
-    expect(account.kube.find(NODE_CLAIM, claim.metadata.name)).toBeUndefined();
+    expect(account.kube.find(NODE_CLAIM, claim.metadata)).toBeUndefined();
   });
 
   it('keeps a message if its handling fails', async () => {
-    account.kube.failDeletes((kind) => (kind === NODE_CLAIM ? new Error('the API server is away') : undefined));
+    account.kube.beforeWrite = (operation) => {
+      if (operation === 'delete nodeclaims') throw new Error('the API server is away');
+    };
     account.aws.faults.interrupt(id);
     await expect(drain()).rejects.toThrow('the API server is away');
     expect(account.aws.queue.size()).toBeGreaterThan(0);
@@ -79,7 +81,7 @@ describe('the interruption queue', () => {
     account.clock.forward(3 * 60_000);
     await account.reconcile('interruption.instancestatus');
     await account.reconcile('interruption.instancestatus');
-    expect(account.kube.find(NODE_CLAIM, claim.metadata.name)).toBeUndefined();
+    expect(account.kube.find(NODE_CLAIM, claim.metadata)).toBeUndefined();
     expect(await account.metricsText()).toContain(
       'karpenter_interruption_instance_status_unhealthy_total{category="InstanceStatus"} 1',
     );

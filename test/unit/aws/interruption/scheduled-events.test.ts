@@ -35,10 +35,10 @@ const readQueue = async (): Promise<void> => {
   for (let passes = 0; account.aws.queue.size() > 0 && passes < 10; passes++) await account.reconcile('interruption');
 };
 const noted = (): string | undefined =>
-  account.kube.find(NODE, 'node')?.metadata.annotations?.[MAINTENANCE_NOT_BEFORE_ANNOTATION];
-const isThere = (): boolean => account.kube.find(NODE_CLAIM, claim.metadata.name) !== undefined;
+  account.kube.find(NODE, { name: 'node' })?.metadata.annotations?.[MAINTENANCE_NOT_BEFORE_ANNOTATION];
+const isThere = (): boolean => account.kube.find(NODE_CLAIM, claim.metadata) !== undefined;
 const reasons = (): readonly string[] => [...new Set(account.events.map(({ reason }) => reason))];
-const version = () => account.kube.find(NODE, 'node')?.metadata.resourceVersion;
+const version = () => account.kube.find(NODE, { name: 'node' })?.metadata.resourceVersion;
 
 afterEach(() => account.close());
 
@@ -75,7 +75,7 @@ describe('a scheduled event', () => {
   });
 
   it('is an interruption immediately if the node has not registered', async () => {
-    account.kube.remove(NODE, 'node');
+    account.kube.remove(NODE, { name: 'node' });
     account.aws.faults.scheduleChange(id);
     await poll();
     expect(isThere()).toBe(false);

@@ -290,23 +290,23 @@ describe('a NodeClass', () => {
 });
 
 describe('a deleted NodeClass', () => {
-  const remove = (): Promise<void> => account.kube.client.delete(EC2_NODE_CLASS, { name: 'default' });
+  const remove = (): Promise<void> => account.kube.client().delete(EC2_NODE_CLASS, { name: 'default' });
 
   it('waits for its NodeClaims', async () => {
     account.claim();
     await remove();
     await account.reconcileNodeClass();
     expect(account.events.map(({ reason }) => reason)).toContain('WaitingOnNodeClaimTermination');
-    expect(account.kube.find(EC2_NODE_CLASS, 'default')).toBeDefined();
+    expect(account.kube.find(EC2_NODE_CLASS, { name: 'default' })).toBeDefined();
   });
 
   it('deletes its profile and launch templates', async () => {
     const claim = account.claim(only(INSTANCE_TYPE_LABEL, 'm5.large'));
     await account.provider.create(claim);
-    await account.kube.client.delete(NODE_CLAIM, { name: claim.metadata.name });
+    await account.kube.client().delete(NODE_CLAIM, { name: claim.metadata.name });
     await remove();
     await account.reconcileNodeClass();
-    expect(account.kube.find(EC2_NODE_CLASS, 'default')).toBeUndefined();
+    expect(account.kube.find(EC2_NODE_CLASS, { name: 'default' })).toBeUndefined();
     expect(account.aws.calls.counts()).toMatchObject({ DeleteInstanceProfile: 1 });
     expect(account.aws.calls.counts().DeleteLaunchTemplate).toBeGreaterThan(0);
   });

@@ -154,19 +154,21 @@ describe('garbage collection of profiles', () => {
     const used = await setRole('second');
     const claim = account.claim();
     const annotations = { 'karpenter.k8s.aws/instance-profile-name': old };
-    account.kube.put(NODE_CLAIM, { ...claim, metadata: { ...claim.metadata, annotations } });
+    const annotated = { ...claim, metadata: { ...claim.metadata, annotations } };
+    account.kube.unseen.add(claim.metadata.name);
+    account.kube.put(NODE_CLAIM, annotated);
     const foreign = account.aws.seed.instanceProfile({ name: 'theirs', role: 'first' });
 
     expect(await collect()).toEqual({ kind: 'after', waitMs: 30 * MINUTE });
     expect(await profiles()).toEqual(expect.arrayContaining([old, used]));
     account.clock.forward(61 * MINUTE);
     await collect();
-    // The NodeClass uses one profile. A NodeClaim uses the other, even if the watch has not shown the NodeClaim yet.
-    expect(await profiles()).toEqual([old, used].sort());
-    account.kube.unseen.add(claim.metadata.name);
-    await collect();
+    // The NodeClass uses one profile. A NodeClaim uses the other, even if the watch has not shown its annotation yet.
     expect(await profiles()).toEqual([old, used].sort());
     account.kube.unseen.clear();
+    account.kube.put(NODE_CLAIM, annotated);
+    await collect();
+    expect(await profiles()).toEqual([old, used].sort());
 
     account.kube.put(NODE_CLAIM, { ...claim, metadata: { ...claim.metadata, annotations: {} } });
     await collect();

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { EC2_NODE_CLASS, type EC2NodeClass, getCondition, NODE_CLAIM } from '#api/objects';
 import { after, settled } from '#kube/reconcilers';
 import { hashText } from '#lib';
+import { invalid } from '../../../support/partial.ts';
 import { Account } from '../support/account.ts';
 
 const MINUTE = 60_000;
@@ -83,7 +84,12 @@ describe('a field that the API server accepts and AWS rejects', () => {
   });
 
   it('may be all of them', async () => {
-    account.kube.put(EC2_NODE_CLASS, { ...plain, metadata: { name: 'empty' }, spec: undefined as never, status: {} });
+    account.kube.put(EC2_NODE_CLASS, {
+      ...plain,
+      metadata: { name: 'empty' },
+      spec: invalid<EC2NodeClass['spec']>(undefined),
+      status: {},
+    });
     expect(await account.reconcileNodeClass('empty')).toEqual(settled);
     expect(await account.reconcileHash('empty')).toEqual(settled);
     expect(condition('empty', 'ValidationSucceeded')?.message).toBe('spec: must be set');
@@ -298,7 +304,7 @@ describe('the cluster CIDR', () => {
 describe('the hash of a NodeClass', () => {
   const HASH = 'karpenter.k8s.aws/ec2nodeclass-hash';
   const VERSION = 'karpenter.k8s.aws/ec2nodeclass-hash-version';
-  const annotationsOf = (name: string) => account.kube.find(NODE_CLAIM, name)?.metadata.annotations ?? {};
+  const annotationsOf = (name: string) => account.kube.find(NODE_CLAIM, { name })?.metadata.annotations ?? {};
 
   function claimWith(name: string, annotations: Readonly<Record<string, string>>, drifted = false): void {
     const claim = account.claim();

@@ -50,13 +50,13 @@ describe('expiration', () => {
     const other = account.claim();
     expect(claim.metadata.labels).toMatchObject({ [CAPACITY_RESERVATION_ID_LABEL]: id });
     expect(await expiration()).toEqual({ kind: 'after', waitMs: 60_000 });
-    expect(account.kube.find(NODE_CLAIM, claim.metadata.name)).toBeDefined();
+    expect(account.kube.find(NODE_CLAIM, claim.metadata)).toBeDefined();
 
     account.clock.forward(21 * 60_000);
     await account.reconcileNodeClass();
     await expiration();
-    expect(account.kube.find(NODE_CLAIM, claim.metadata.name)).toBeUndefined();
-    expect(account.kube.find(NODE_CLAIM, other.metadata.name)).toBeDefined();
+    expect(account.kube.find(NODE_CLAIM, claim.metadata)).toBeUndefined();
+    expect(account.kube.find(NODE_CLAIM, other.metadata)).toBeDefined();
   });
 
   it('keeps the nodes of an ending reservation, because they continue as on-demand instances', async () => {
@@ -65,7 +65,7 @@ describe('expiration', () => {
     account.clock.forward(59 * 60_000);
     await account.reconcileNodeClass();
     await expiration();
-    expect(account.kube.find(NODE_CLAIM, claim.metadata.name)).toBeDefined();
+    expect(account.kube.find(NODE_CLAIM, claim.metadata)).toBeDefined();
   });
 
   it('reports failed deletions', async () => {
@@ -73,7 +73,9 @@ describe('expiration', () => {
     await launch();
     account.clock.forward(21 * 60_000);
     await account.reconcileNodeClass();
-    account.kube.failDeletes(() => new ApiError(500, 'InternalError', 'etcd is away'));
+    account.kube.beforeWrite = (operation) => {
+      if (operation === 'delete nodeclaims') throw new ApiError(500, 'InternalError', 'etcd is away');
+    };
     await expect(expiration()).rejects.toThrow('etcd is away');
   });
 });
@@ -99,7 +101,7 @@ describe('capacity type', () => {
     await select({});
     const claim = await launch();
     await capacityType();
-    expect(account.kube.find(NODE_CLAIM, claim.metadata.name)?.metadata.labels).toEqual(claim.metadata.labels);
+    expect(account.kube.find(NODE_CLAIM, claim.metadata)?.metadata.labels).toEqual(claim.metadata.labels);
   });
 
   it('becomes on-demand, on NodeClaim and Node, after the instance has left its reservation', async () => {
@@ -111,15 +113,15 @@ describe('capacity type', () => {
     node(providerID, { ...labels, [REGISTERED_LABEL]: 'true' });
     node(providerID, labels);
     await capacityType();
-    expect(account.kube.find(NODE_CLAIM, claim.metadata.name)?.metadata.labels).toEqual({
+    expect(account.kube.find(NODE_CLAIM, claim.metadata)?.metadata.labels).toEqual({
       [CAPACITY_TYPE_LABEL]: 'on-demand',
       team: 'a',
     });
-    expect(account.kube.find(NODE, 'node-3')?.metadata.labels).toEqual({
+    expect(account.kube.find(NODE, { name: 'node-3' })?.metadata.labels).toEqual({
       [CAPACITY_TYPE_LABEL]: 'on-demand',
       [REGISTERED_LABEL]: 'true',
     });
     // Registration will label it.
-    expect(account.kube.find(NODE, 'node-2')?.metadata.labels).toEqual(labels);
+    expect(account.kube.find(NODE, { name: 'node-2' })?.metadata.labels).toEqual(labels);
   });
 });

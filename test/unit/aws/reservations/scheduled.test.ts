@@ -57,7 +57,7 @@ const launchable = async (): Promise<number> => launchableNodes(pool(), await ac
 const listed = (): readonly string[] => (account.nodeClass().status?.capacityReservations ?? []).map(({ id }) => id);
 const expiration = () => account.reconcile('capacityreservation.expiration');
 const calendar = () => account.reconcile('capacityreservation.calendar');
-const left = (claim: NodeClaim): NodeClaim | undefined => account.kube.find(NODE_CLAIM, claim.metadata.name);
+const left = (claim: NodeClaim): NodeClaim | undefined => account.kube.find(NODE_CLAIM, claim.metadata);
 
 describe('a scheduled capacity block', () => {
   const block = (): Seed => ({
@@ -118,10 +118,10 @@ describe('a scheduled capacity block', () => {
     // no node replaces the node that leaves
     expect(await launchable()).toBe(0);
     let deadline: string | undefined;
-    account.kube.failDeletes((_, name) => {
-      deadline = account.kube.find(NODE_CLAIM, name)?.metadata.annotations?.[TERMINATION_TIMESTAMP_ANNOTATION];
-      return undefined;
-    });
+    account.kube.beforeWrite = (operation, name) => {
+      if (operation !== 'delete nodeclaims') return;
+      deadline = account.kube.find(NODE_CLAIM, { name })?.metadata.annotations?.[TERMINATION_TIMESTAMP_ANNOTATION];
+    };
     await expiration();
     expect(left(claim)).toBeUndefined();
     const latest = new Date(Math.floor((endMs - 30 * MINUTE_MS) / 1_000) * 1_000).toISOString().replace('.000', '');

@@ -5,10 +5,9 @@ import { ConfigMapDocument } from '#kube/reconcilers';
 import { silent } from '#observe/logger';
 import { SPOT_RISK_NAME, SpotRisk, spotRiskKeeper } from '../../../../src/aws/spot-risk/spot-risk.ts';
 import { spotRiskWatch } from '../../../../src/aws/spot-risk/watch.ts';
-import { MemoryKube } from '../../controllers/memory-kube.ts';
+import { MemoryKube } from '../../../support/memory-kube.ts';
 import { recordingLog } from '../../kube/fakes.ts';
 import { type VirtualClock, virtualClock } from '../../virtualclock.ts';
-import { FakeKube } from '../support/kube.ts';
 
 const HOUR = 3_600_000;
 const POOL = { instanceType: 'm5.large', zone: 'us-west-2a' };
@@ -99,14 +98,15 @@ describe('an instance-hour', () => {
   };
 
   it('is counted for a running spot instance, and not for time without a pass', async () => {
-    const [clock, kube] = [virtualClock(), new FakeKube()];
+    const clock = virtualClock();
+    const kube = new MemoryKube(clock, 0);
     const risk = new SpotRisk(1, clock);
     const launched = { providerID: 'aws:///us-west-2a/i-1' };
     kube.put(NODE_CLAIM, claim('one', spot, launched));
     kube.put(NODE_CLAIM, claim('two', spot, launched));
     kube.put(NODE_CLAIM, claim('launching', spot, {}));
     kube.put(NODE_CLAIM, claim('on-demand', { ...spot, 'karpenter.sh/capacity-type': 'on-demand' }, launched));
-    const watch = spotRiskWatch(risk, kube.informers, clock);
+    const watch = spotRiskWatch(risk, kube.informers(), clock);
     interrupt(risk, 1);
     const look = () => watch.reconcile({} as Parameters<typeof watch.reconcile>[0]);
     for (let minute = 0; minute < 60; minute++) {
@@ -124,7 +124,7 @@ describe('the persistence of spot pools', () => {
   const REF = { name: SPOT_RISK_NAME, namespace: 'karpenter' };
   function operator(kube: MemoryKube, clock: VirtualClock) {
     const { log, lines } = recordingLog();
-    const client = kube.client(new AbortController().signal);
+    const client = kube.client();
     const risk = new SpotRisk(1, clock);
     const keeper = spotRiskKeeper({ client, log, namespace: REF.namespace }, risk);
     if (keeper === undefined) throw new Error('a keeper is expected');

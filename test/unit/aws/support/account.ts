@@ -15,8 +15,8 @@ import type { AwsProvider } from '../../../../src/aws/options.ts';
 import { nodeClaimOf, nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
 import { catalogueOf } from '../../../support/catalogue.ts';
 import { ec2RateLimiter } from '../../../support/ec2-rate-limits.ts';
+import { MemoryKube } from '../../../support/memory-kube.ts';
 import { recordingLog } from '../../kube/fakes.ts';
-import { FakeKube } from './kube.ts';
 
 const CLUSTER = 'test';
 const FAMILIES = /^(c5|g4dn|m5|m6g|t3)\./;
@@ -60,7 +60,7 @@ export interface AccountOptions {
 
 export class Account {
   readonly clock: ShiftedClock;
-  readonly kube = new FakeKube();
+  readonly kube: MemoryKube;
   readonly events: EventNote[] = [];
   readonly #recorded = recordingLog();
   readonly lines = this.#recorded.lines;
@@ -76,6 +76,7 @@ export class Account {
   private constructor(aws: LocalAws, clock: ShiftedClock, flags: readonly string[]) {
     this.aws = aws;
     this.clock = clock;
+    this.kube = new MemoryKube(clock, 0);
     this.#flags = flags;
   }
 
@@ -120,8 +121,8 @@ export class Account {
           [`--cluster-name=${CLUSTER}`, `--interruption-queue=${CLUSTER}`, ...this.#flags],
           {},
         ),
-        client: this.kube.client,
-        informers: this.kube.informers,
+        client: this.kube.client(),
+        informers: this.kube.informers(),
         events: { publish: (...notes) => void this.events.push(...notes) },
         clock: this.clock,
         log: this.#recorded.log,
@@ -143,7 +144,7 @@ export class Account {
   }
 
   nodePool(name: string) {
-    const found = this.kube.find(NODE_POOL, name);
+    const found = this.kube.find(NODE_POOL, { name });
     if (found === undefined) throw new Error(`no NodePool ${name}`);
     return found;
   }
@@ -165,7 +166,7 @@ export class Account {
 
   async #reconcileClass(controller: string, name: string): Promise<Outcome> {
     const found = this.#controllers.find((each) => each.name === controller);
-    const nodeClass = this.kube.find(EC2_NODE_CLASS, name);
+    const nodeClass = this.kube.find(EC2_NODE_CLASS, { name });
     if (found === undefined || !('watches' in found) || nodeClass === undefined) throw new Error('no NodeClass');
     return found.reconcile(nodeClass, this.#context());
   }
@@ -186,7 +187,7 @@ export class Account {
   }
 
   nodeClass(name = 'default') {
-    const found = this.kube.find(EC2_NODE_CLASS, name);
+    const found = this.kube.find(EC2_NODE_CLASS, { name });
     if (found === undefined) throw new Error(`no NodeClass ${name}`);
     return found;
   }

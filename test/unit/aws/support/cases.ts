@@ -10,8 +10,8 @@ import { assemble } from '../../../../src/aws/assembly.ts';
 import { fingerprint } from '../../../../src/aws/fingerprint.ts';
 import { CLUSTER_UID_TAG } from '../../../../src/aws/tags.ts';
 import { parseMime } from '../../../../src/aws/userdata/mime.ts';
+import { MemoryKube } from '../../../support/memory-kube.ts';
 import type { Json } from './json.ts';
-import { FakeKube } from './kube.ts';
 import { type Sent, World } from './world.ts';
 
 const CLUSTER_UID = '6f0d3c1e-2b7a-4b53-9f7d-6f5f0c0d1a11';
@@ -38,10 +38,15 @@ export async function replay(world: Json, recorded: Json): Promise<Replay> {
     describeCluster: set.describeCluster ?? world.cluster.describeCluster,
     ec2Answer: recorded.ec2Answer,
   });
-  const kube = new FakeKube();
+  const kube = new MemoryKube(realClock(), 0);
   kube.put(NAMESPACE, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system', uid: CLUSTER_UID } });
   if (dns !== null) {
-    const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'kube-dns' }, spec: { clusterIP: dns } };
+    const service = {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { namespace: 'kube-system', name: 'kube-dns' },
+      spec: { clusterIP: dns },
+    };
     kube.put(SERVICE, service);
   }
   const { nodeClass, nodePools } = recorded.manifests;
@@ -70,8 +75,8 @@ export async function replay(world: Json, recorded: Json): Promise<Replay> {
         featureGates: { reservedCapacity: !second, nodeOverlay: false },
         awsFeatureGates: { nodeClassCel: false },
       },
-      client: kube.client,
-      informers: kube.informers,
+      client: kube.client(),
+      informers: kube.informers(),
       events: { publish: () => undefined },
       clock: realClock(),
       log: silent,
@@ -90,7 +95,7 @@ export async function replay(world: Json, recorded: Json): Promise<Replay> {
   kube.put(EC2_NODE_CLASS, { ...nodeClass, metadata: { ...nodeClass.metadata, uid: 'NODECLASS-UID' }, spec });
   aws.sent.length = 0;
   const reconciler = reconcilerOf(controllers(), 'nodeclass');
-  const stored = kube.find(EC2_NODE_CLASS, nodeClass.metadata.name);
+  const stored = kube.find(EC2_NODE_CLASS, nodeClass.metadata);
   if (stored === undefined) throw new Error('the NodeClass was not stored');
   await reconciler.reconcile(stored, context);
   const discovery = aws.sent.splice(0);
@@ -117,7 +122,7 @@ export async function replay(world: Json, recorded: Json): Promise<Replay> {
   return {
     discovery,
     launch: [...aws.sent],
-    nodeClass: kube.find(EC2_NODE_CLASS, nodeClass.metadata.name) ?? {},
+    nodeClass: kube.find(EC2_NODE_CLASS, nodeClass.metadata) ?? {},
     claims,
   };
 }

@@ -6,6 +6,7 @@ import { nodePolicyErrors } from '#api/validation';
 import { parseManifests, readManifests } from '#cli/testing';
 import { policyNotes } from '../../../../src/cli/objects/policies.ts';
 import { reviewOf } from '../../../../src/cli/objects/stored.ts';
+import { invalid, partial } from '../../../support/partial.ts';
 
 const policy = (name: string, spec: NodePolicySpec): NodePolicy => ({
   apiVersion: 'karpenter-ts.sh/v1alpha1',
@@ -53,7 +54,7 @@ describe('policyNotes', () => {
   const read = (...policies: readonly NodePolicy[]) =>
     policyNotes(
       policies.flatMap((each) => parseManifests(JSON.stringify(each), 'file.yaml')),
-      [{ metadata: { name: 'x' } } as never],
+      [partial({ metadata: { name: 'x' } })],
     );
 
   it('returns none for a valid policy', () => {
@@ -80,7 +81,7 @@ describe('policyNotes', () => {
   });
 
   it('rejects a policy that the API server would reject', () => {
-    expect(() => read(policy('a', { mode: 'Dry' } as never))).toThrow(/NodePolicy a.*spec\.mode/);
+    expect(() => read(policy('a', invalid({ mode: 'Dry' })))).toThrow(/NodePolicy a.*spec\.mode/);
     expect(() => read(policy('a', { spot: {} }))).toThrow(/at least one field must be set/);
     expect(() => read(policy('a', { spot: { share: '101%' } }))).toThrow(/spec\.spot\.share/);
   });

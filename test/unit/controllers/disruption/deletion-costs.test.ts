@@ -18,12 +18,12 @@ import type { DisruptionInput } from '#planner';
 import { DeletionCosts } from '../../../../src/controllers/disruption/deletion-costs.ts';
 import { Steering } from '../../../../src/controllers/disruption/steering.ts';
 import { createOperator } from '../../../../src/controllers/operator.ts';
+import { MemoryKube } from '../../../support/memory-kube.ts';
 import { NOW, pod, pool, stateNode } from '../../engine/disruption/objects.ts';
 import { recordingLog } from '../../kube/fakes.ts';
 import { virtualClock } from '../../virtualclock.ts';
 import { FakeCloud, instanceType } from '../fake-cloud.ts';
 import { World } from '../harness.ts';
-import { MemoryKube } from '../memory-kube.ts';
 import { CLOSED, largePods, startWithNodes } from './disruption-world.ts';
 
 const NODES = 1000;

@@ -4,10 +4,10 @@ import { DISRUPTED_TAINT, NODE, NODE_CLAIM, type Node, type Taint } from '#api/o
 import type { StateNode } from '#engine/model';
 import { ApiError } from '#kube/client';
 import { hasReason, isTainted, mark, untaint, withdrawReason } from '../../../../src/controllers/disruption/marks.ts';
+import { MemoryKube } from '../../../support/memory-kube.ts';
 import { claim, stateNode } from '../../engine/disruption/objects.ts';
 import { type VirtualClock, virtualClock } from '../../virtualclock.ts';
 import { conditionOf } from '../harness.ts';
-import { MemoryKube } from '../memory-kube.ts';
 
 let clock: VirtualClock;
 let kube: MemoryKube;

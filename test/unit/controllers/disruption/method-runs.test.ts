@@ -13,6 +13,7 @@ import type { Deps } from '../../../../src/controllers/deps.ts';
 import { DisruptionLoop } from '../../../../src/controllers/disruption/loop.ts';
 import { DisruptionQueue } from '../../../../src/controllers/disruption/queue.ts';
 import { Snapshots } from '../../../../src/controllers/disruption/snapshots.ts';
+import { partial } from '../../../support/partial.ts';
 import { storesWith } from '../../../support/stores.ts';
 import { at, claim, instanceType, NOW, pod, pool, stateNode } from '../../engine/disruption/objects.ts';
 import { type VirtualClock, virtualClock } from '../../virtualclock.ts';
@@ -125,7 +126,7 @@ describe('validation of commands', () => {
       ...emptiness,
       decide: async ({ candidates }) => {
         decidedMs.push(clock.now() - NOW);
-        const command: Command = { reason: 'Empty', candidates, replacements: [] };
+        const command: Command = { reason: 'Empty' as const, candidates, replacements: [] };
         return { commands: [command, { ...command }], exhausted: false, events: [] };
       },
       validate: async (command, later) => {
@@ -156,9 +157,9 @@ describe('the queue of commands', () => {
     expect(queue.providerIds).toBe(none);
     const nodePool = { metadata: { name: 'default' } };
     const candidates = [{ providerId: 'aws:///free', nodeClaim: claim('free'), nodePool, stateNode: {} }];
-    const command = { reason: 'Empty', candidates, replacements: [] };
+    const command = { reason: 'Empty' as const, candidates, replacements: [] };
     const order = { id: '1', command, method: emptiness, startedMs: NOW, fields: {} };
-    queue.enqueue({ ...order, replacements: ['gone'] } as never);
+    queue.enqueue(partial({ ...order, replacements: ['gone'] }));
     expect([...queue.providerIds]).toEqual(['aws:///free']);
     // The replacement does not exist, so the command is rolled back.
     await queue.worker.reconcile('1', { log: silent, signal: new AbortController().signal });

@@ -220,8 +220,8 @@ const CHANGES: Readonly<Record<string, (world: World, position: number) => unkno
     const name = nodeAt(position);
     const stateNodeNow = cluster.nodeByProviderId(`aws:///${name}`);
     const candidate = { name, providerId: `aws:///${name}`, nodeClaim: claim(name), stateNode: stateNodeNow };
-    const command = { reason: 'Empty', candidates: [candidate], replacements: [] };
-    queue.enqueue({ id: `${position}`, command, method: emptiness, fields: {}, replacements: ['gone'] } as never);
+    const command = { reason: 'Empty' as const, candidates: [candidate], replacements: [] };
+    queue.enqueue(partial({ id: `${position}`, command, method: emptiness, fields: {}, replacements: ['gone'] }));
   },
 };
 

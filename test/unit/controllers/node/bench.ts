@@ -28,76 +28,32 @@ import { createMetrics } from '#observe/setup';
 import { ClusterState } from '#state';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { nodeControllers } from '../../../../src/controllers/index.ts';
-import { handFed, recordingLog } from '../../kube/fakes.ts';
+import { MemoryKube } from '../../../support/memory-kube.ts';
+import { recordingLog } from '../../kube/fakes.ts';
 import { settableClock } from '../../virtualclock.ts';
-
-type Json = Record<string, unknown>;
-
-const merge = (target: unknown, patch: unknown): unknown => {
-  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
-  const result: Json = { ...(target as Json) };
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete result[key];
-    else result[key] = merge(result[key], value);
-  }
-  return result;
-};
-
-/** Replaces the conditions with the types of a strategic merge patch. */
-const mergeConditions = (before: KubeObject, change: unknown): unknown => {
-  const { status } = change as { status: { conditions: readonly Condition[] } };
-  const present = (before as Node).status?.conditions ?? [];
-  const kept = present.filter(({ type }) => status.conditions.every((condition) => condition.type !== type));
-  return { status: { conditions: [...kept, ...status.conditions] } };
-};
 
 /** `build` returns the controllers to run. The default is the node controllers. */
 export function bench(argv: readonly string[] = [], build: (deps: Deps) => readonly Controller[] = nodeControllers) {
   const clock = settableClock();
-  const { informers: fed, store } = handFed();
-  const informers: Informers = { ...fed, watches: () => world.watches };
+  const kube = new MemoryKube(clock, 0);
+  const informers: Informers = { ...kube.informers(), watches: () => world.watches };
   const { log, lines } = recordingLog();
   const metrics = createMetrics();
   const events: EventNote[] = [];
   const calls: string[] = [];
   const writes: string[] = [];
   const lists: string[] = [];
-  let version = 100;
   const refuseAs = (operation: string): void => {
     const error = world.failure(operation);
     if (error) throw error;
   };
   const time = (offsetMs = 0): string => new Date(clock.now() + offsetMs).toISOString();
 
-  const put = <T extends KubeObject>(kind: Kind<T>, object: T): T => {
-    version += 1;
-    const stored = {
-      ...object,
-      metadata: { uid: `uid-${object.metadata.name}`, ...object.metadata, resourceVersion: String(version) },
-    };
-    store(kind).put(stored);
-    return stored;
-  };
-  const present = <T extends KubeObject>(kind: Kind<T>, ref: Ref): T => {
-    const found = store(kind).get(ref);
-    if (!found) throw new ApiError(404, 'NotFound', `${kind.plural} "${ref.name}" not found`);
-    return found;
-  };
   const patch = <T extends KubeObject>(kind: Kind<T>, ref: Ref, change: unknown, options?: PatchOptions): T => {
     const resource = options?.type === 'strategic' ? `${kind.kind} conditions` : kind.kind;
     refuseAs(`patch ${resource}`);
     writes.push(resource);
-    const before = present(kind, ref);
-    const { resourceVersion } = (change as { metadata?: { resourceVersion?: string } }).metadata ?? {};
-    if (resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion) {
-      throw new ApiError(409, 'Conflict', 'the object has been modified');
-    }
-    const after = merge(before, options?.type === 'strategic' ? mergeConditions(before, change) : change) as T;
-    if (after.metadata.deletionTimestamp && (after.metadata.finalizers ?? []).length === 0) {
-      store(kind).remove(before);
-      return after;
-    }
-    return put(kind, after);
+    return kube.patch(kind, ref, change, options?.subresource, options?.type);
   };
   const remove = <T extends KubeObject>(
     kind: Kind<T>,
@@ -106,10 +62,10 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
   ): void => {
     refuseAs(`delete ${kind.kind}`);
     const unseen = world.unseen.get(ref.name);
-    const found = kind.kind === 'Pod' && unseen !== undefined ? (unseen as unknown as T) : present(kind, ref);
+    const found = kind.kind === 'Pod' && unseen !== undefined ? (unseen as unknown as T) : kube.get(kind, ref);
     if (uid !== found.metadata.uid) throw new ApiError(409, 'Conflict', 'the UID does not match');
     calls.push(`delete ${kind.kind} ${ref.name}${gracePeriodSeconds === undefined ? '' : ` ${gracePeriodSeconds}s`}`);
-    put(kind, {
+    kube.put(kind, {
       ...found,
       metadata: { ...found.metadata, deletionTimestamp: time((gracePeriodSeconds ?? 0) * 1_000) },
     });
@@ -122,8 +78,8 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
     calls,
     metrics,
     time,
-    put,
-    remove: <T extends KubeObject>(kind: Kind<T>, object: T): void => store(kind).remove(object),
+    put: <T extends KubeObject>(kind: Kind<T>, object: T): T => kube.put(kind, object),
+    remove: <T extends KubeObject>(kind: Kind<T>, { metadata }: T): void => kube.remove(kind, metadata),
     /** Number of patches to objects of a kind since the start. */
     writesTo: (kind: string): number => writes.filter((each) => each === kind).length,
     /** Returns the error of the Eviction API for a pod, or undefined if the eviction succeeds. */
@@ -141,20 +97,15 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
     watches: [] as readonly WatchAge[],
     /** Number of lists of pods since the start. */
     lists: () => lists.length,
-    pods: () => store(POD).list(),
-    node: (name: string) => store(NODE).get({ name }),
-    claim: (name: string) => store(NODE_CLAIM).get({ name }),
+    pods: () => kube.all(POD),
+    node: (name: string) => kube.find(NODE, { name }),
+    claim: (name: string) => kube.find(NODE_CLAIM, { name }),
     /** Removes a pod as its kubelet does. */
-    gone: (name: string) => {
-      const pod = store(POD).get({ namespace: 'default', name });
-      if (pod) store(POD).remove(pod);
-    },
+    gone: (name: string) => kube.remove(POD, { namespace: 'default', name }),
     evictions: () => calls.filter((call) => call.startsWith('evict')).map((call) => call.slice('evict '.length)),
     reasons: () => [...new Set(events.map(({ reason }) => reason))],
     condition: (name: string, type: string) => {
-      const found = store(NODE_CLAIM)
-        .get({ name })
-        ?.status?.conditions?.find((condition) => condition.type === type);
+      const found = kube.find(NODE_CLAIM, { name })?.status?.conditions?.find((condition) => condition.type === type);
       return found && `${found.status}/${found.reason}`;
     },
   };
@@ -184,23 +135,23 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
   } as unknown as CloudProvider;
   const client = {
     find: async (kind: Kind<KubeObject>, ref: Ref) =>
-      (kind.kind === 'Node' ? world.unseenNode : world.unseen.get(ref.name)) ?? store(kind).get(ref),
+      (kind.kind === 'Node' ? world.unseenNode : world.unseen.get(ref.name)) ?? kube.find(kind, ref),
     list: async (kind: Kind<KubeObject>) => {
       lists.push(kind.kind);
       refuseAs(`list ${kind.kind}`);
-      return { metadata: {}, items: [...store(kind).list(), ...world.unseen.values()] };
+      return { metadata: {}, items: [...kube.all(kind), ...world.unseen.values()] };
     },
     listAll: async (kind: Kind<KubeObject>) => {
       refuseAs(`list ${kind.kind}`);
       const unseen = kind.kind === 'Node' && world.unseenNode !== undefined ? [world.unseenNode] : [];
-      return [...store(kind).list(), ...unseen];
+      return [...kube.all(kind), ...unseen];
     },
     patch: async (kind: Kind<KubeObject>, ref: Ref, change: unknown, options?: PatchOptions) =>
       patch(kind, ref, change, options),
     delete: async (kind: Kind<KubeObject>, ref: Ref, options?: DeleteOptions) => remove(kind, ref, options),
     evict: async (pod: Pod, options?: DeleteOptions) => {
       calls.push(`evict ${pod.metadata.name}`);
-      const present = world.unseen.get(pod.metadata.name) ?? store(POD).get(pod.metadata);
+      const present = world.unseen.get(pod.metadata.name) ?? kube.find(POD, pod.metadata);
       const refusal =
         options?.uid === present?.metadata.uid ? world.refuse(pod) : new ApiError(409, 'Conflict', 'another UID');
       if (refusal) throw refusal;
@@ -209,7 +160,7 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
       const graceMs = (pod.spec.terminationGracePeriodSeconds ?? 30) * 1_000;
       const leavingPod = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: time(graceMs) } };
       if (world.unseen.has(pod.metadata.name)) world.unseen.set(pod.metadata.name, leavingPod);
-      else put(POD, leavingPod);
+      else kube.put(POD, leavingPod);
     },
   } as unknown as KubeClient;
 

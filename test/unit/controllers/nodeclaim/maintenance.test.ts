@@ -1,6 +1,7 @@
 /** Lifecycle conditions of nodes: maintenance is a reason to replace a node within budgets, and no pod is planned there. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, NODE_POOL, type Node } from '#api/objects';
+import { present } from '../../../support/present.ts';
 import { conditionOf, World } from '../harness.ts';
 
 let world: World;
@@ -86,10 +87,8 @@ describe('a node that another client empties', () => {
 
   it('has the same taints in plans while the operator itself terminates it', async () => {
     const [first] = world.nodes;
-    world.kube.delete(
-      NODE_CLAIM,
-      world.claims.find(({ status }) => status?.nodeName === first?.metadata.name)?.metadata as never,
-    );
+    const claim = world.claims.find(({ status }) => status?.nodeName === first?.metadata.name);
+    world.kube.delete(NODE_CLAIM, present(claim).metadata);
     await world.pass(3);
     const taints = () => world.cluster.nodeByName(first?.metadata.name ?? '')?.taints.map(({ key }) => key);
     const before = taints();

@@ -13,13 +13,12 @@ import {
   NODEPOOL_LABEL,
   type NodePool,
   POD,
-  type Pod,
   ZONE_LABEL,
 } from '#api/objects';
 import { endsByItself } from '#engine/explanations';
 import type { Plan, PodRefusal } from '#engine/model';
 import { limitsCause } from '#engine/testing';
-import { ApiError, type ObjectStore } from '#kube/client';
+import { ApiError } from '#kube/client';
 import type { Controller } from '#kube/reconcilers';
 import { defined } from '#lib';
 import type { Deps } from '../../../../src/controllers/deps.ts';
@@ -103,7 +102,6 @@ describe('nodepool.counter', () => {
     for (const name of ['a', 'b', 'c']) b.put(NODE, node(name, '2'));
     deps.cluster.markForDeletion('c');
     b.put(NODE_POOL, poolOf());
-    synced(deps);
     await b.clock.advance(SECOND);
     expect(found(deps)?.status).toMatchObject({
       resources: { cpu: '4', memory: '2Gi', pods: '0', 'ephemeral-storage': '0', nodes: '2' },
@@ -117,8 +115,7 @@ describe('nodepool.counter', () => {
   });
 
   it('is not triggered by changes of the NodePool', async () => {
-    const { b, deps } = running(counting);
-    synced(deps);
+    const { b } = running(counting);
     b.put(NODE_POOL, poolOf());
     await b.clock.advance(SECOND);
     b.put(NODE, node('a', '2'));
@@ -131,10 +128,12 @@ describe('nodepool.counter', () => {
 
   it('waits for cluster state to be synced and checks every second', async () => {
     const { b, deps } = running(counting);
+    let listed = false;
+    deps.cluster.synced = () => listed;
     b.put(NODE_POOL, poolOf());
     await b.clock.advance(3 * SECOND);
     expect(b.writesTo('NodePool')).toBe(0);
-    synced(deps);
+    listed = true;
     await b.clock.advance(SECOND);
     expect(b.writesTo('NodePool')).toBe(1);
   });
@@ -152,7 +151,6 @@ describe('nodepool.counter', () => {
     b.put(NODE, node('a', '2'));
     const pod = podOf('waiting', { nodeName: '' });
     b.put(POD, pod);
-    synced(deps);
     const misfit = { code: 'limits', text: 'all available instance types exceed limits for nodepool' } as const;
     const usage = { ...NOTHING_USED, inUse: { cpu: 2000, nodes: 1 } };
     const cause = limitsCause(limited, usage, [instanceType('m.xlarge', 4, 0.2)]);
@@ -187,7 +185,6 @@ describe('nodepool.counter', () => {
     b.put(NODE_POOL, limited);
     const pod = podOf('waiting', { nodeName: '' });
     b.put(POD, pod);
-    synced(deps);
     const misfit = { code: 'limits', text: 'all available instance types exceed limits for nodepool' } as const;
     const usage = { ...NOTHING_USED, planned: { cpu: 2000 }, returning: { cpu: 2000 } };
     const cause = limitsCause(limited, usage, [instanceType('m.large', 2, 0.1)]);
@@ -198,15 +195,6 @@ describe('nodepool.counter', () => {
     await b.clock.advance(10 * SECOND);
     expect(shown(deps, 'WithinLimits')).toBeUndefined();
   });
-
-  /** Completes the initial lists. */
-  function synced({ cluster, informers }: Deps): void {
-    const { pods, nodes, nodeClaims, nodePools, daemonSets } = cluster.stores;
-    for (const { kind } of [pods, nodes, nodeClaims, nodePools, daemonSets]) {
-      const store = informers.store(kind as never) as unknown as Pick<ObjectStore<Pod>, 'list' | 'replace'>;
-      store.replace(store.list());
-    }
-  }
 });
 
 describe('nodepool.readiness', () => {

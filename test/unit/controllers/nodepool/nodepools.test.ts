@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { nodePoolHash } from '#api/hashes';
 import {
+  type Condition,
   EC2_NODE_CLASS,
   NODE_CLAIM,
   NODE_POOL,
@@ -76,7 +77,7 @@ describe('a NodePool', () => {
           annotations: { [NODEPOOL_HASH_ANNOTATION]: 'old', [NODEPOOL_HASH_VERSION_ANNOTATION]: 'v2' },
         },
         spec: { nodeClassRef: pool.spec.template.spec.nodeClassRef, requirements: [] },
-        status: { providerID: `fake:///${name}`, conditions: conditions as never },
+        status: { providerID: `fake:///${name}`, conditions: conditions as readonly Condition[] },
       });
     };
     const launched = { type: 'Launched', status: 'True', observedGeneration: 1 };

@@ -131,7 +131,7 @@ describe('a verdict', () => {
       question: { nodes: [stateNode('a', { state: { markedForDeletion: true }, pods: [busy('p'), busy('q')] })] },
       verdict: {
         code: 'deleting',
-        nearestMiss: expect.stringMatching(/^2 pods left to evict, without a time limit/) as never,
+        nearestMiss: expect.stringMatching(/^2 pods left to evict, without a time limit/) as unknown as string,
       },
     },
     {
@@ -196,7 +196,9 @@ describe('a verdict', () => {
       },
       verdict: {
         code: 'budget',
-        nearestMiss: expect.stringMatching(/ 0 allowed: invalid cron schedule "61 \* \* \* \*", expected/) as never,
+        nearestMiss: expect.stringMatching(
+          / 0 allowed: invalid cron schedule "61 \* \* \* \*", expected/,
+        ) as unknown as string,
       },
     },
     {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { Pod } from '#api/objects';
+import type { Condition, Pod } from '#api/objects';
 import type { Method } from '#engine/disruption';
 import type { StateNode } from '#engine/model';
 import { drift, emptiness, singleNode, swap } from '#engine/testing';
@@ -11,10 +11,10 @@ import { claim, pod, stateNode } from '../../engine/disruption/objects.ts';
 const METHODS = [emptiness, drift, singleNode, swap];
 const SEARCHES = [singleNode, swap];
 
-const busy = (name: string, ...conditions: readonly object[]): StateNode =>
+const busy = (name: string, ...conditions: readonly Partial<Condition>[]): StateNode =>
   withConditions(name, [pod(`on-${name}`)], conditions);
-const withConditions = (name: string, pods: readonly Pod[], conditions: readonly object[]): StateNode =>
-  stateNode(name, { pods, claim: claim(name, { status: { conditions } as never }) });
+const withConditions = (name: string, pods: readonly Pod[], conditions: readonly Partial<Condition>[]): StateNode =>
+  stateNode(name, { pods, claim: claim(name, { status: { conditions: partial(conditions) } }) });
 /** A snapshot with unique nodes. */
 const snapshotOf = (...more: readonly StateNode[]): DisruptionInput =>
   partial({ nodes: [...Array.from({ length: FEW_NODES + 5 }, (_, at) => busy(`${at}`)), ...more] });

@@ -161,7 +161,7 @@ describe('calendarOf', () => {
         const { reasons } = calendarOf(standing(chosen, nodes), period);
         const nowMs = period.fromMs + minutes * 60_000;
         fc.pre(nowMs < period.toMs);
-        const nodePool = pool('default', { budgets: chosen } as never);
+        const nodePool = pool('default', { consolidateAfter: '0s', budgets: chosen });
         for (const { reason, spans } of reasons) {
           // Periods begin and end at whole seconds.
           const span = spans.findLast(({ from }) => Date.parse(from) <= nowMs);

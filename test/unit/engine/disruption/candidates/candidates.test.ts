@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { DO_NOT_DISRUPT_ANNOTATION } from '#api/objects';
+import { DO_NOT_DISRUPT_ANNOTATION, type NodePool } from '#api/objects';
 import {
   bySavings,
   type Candidate,
@@ -10,6 +10,7 @@ import {
 import { emptiness } from '../../../../../src/engine/disruption/methods/emptiness.ts';
 import { candidateOf, isBlock } from '../../../../../src/engine/disruption/pass.ts';
 import type { PlannedClaim, StateNode } from '../../../../../src/engine/model.ts';
+import { invalid, partial } from '../../../../support/partial.ts';
 import { at, budget, claim, instanceType, methodInputOf, NOW, pod, pool, stateNode } from '../objects.ts';
 
 const types = [instanceType('m.large', 2, 0.1), instanceType('m.xlarge', 4, 0.2)];
@@ -49,7 +50,7 @@ describe('the cost of a candidate', () => {
 
 describe('a node that cannot be evaluated', () => {
   it('is blocked, with the error', () => {
-    const broken = stateNode('a', { pods: [pod('web', { spec: { tolerations: 5 } as never })] });
+    const broken = stateNode('a', { pods: [pod('web', { spec: invalid({ tolerations: 5 }) })] });
     expect(candidateOf(broken, context({ podDisruptionBudgets: [webBudget] }))).toEqual({
       code: 'unreadable',
       text: expect.stringMatching(/^node cannot be evaluated, /),
@@ -324,7 +325,7 @@ describe('emptiness', () => {
     {
       when: 'nobody said after what time',
       node: stateNode('a'),
-      disruption: { budgets: [] } as never,
+      disruption: partial<NonNullable<NodePool['spec']['disruption']>>({ budgets: [] }),
       is: { isReported: true, reason: { text: 'NodePool "default" has consolidation disabled' } },
     },
     {

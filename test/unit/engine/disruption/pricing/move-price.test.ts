@@ -193,7 +193,7 @@ describe('a move', () => {
       { startTime: undefined },
       { deletionTimestamp: at(NOW) },
     ])
-      expect(lost(5, ofJob('c', change as never))).toBe(0);
+      expect(lost(5, ofJob('c', change as Parameters<typeof ofJob>[1]))).toBe(0);
   });
 
   it('pays the part of a node that Jobs use, for the time that it keeps this node after the Jobs', () => {

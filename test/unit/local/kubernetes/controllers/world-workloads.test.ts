@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { DAEMON_SET, type DaemonSet, JOB_CONTROLLER, NODE, POD, type Pod } from '#api/objects';
+import { DAEMON_SET, type DaemonSet, JOB_CONTROLLER, NODE, POD, type Pod, type Workload } from '#api/objects';
 import { startWorkloads } from '../../../../../src/local/kubernetes/controllers/index.ts';
 import {
   DEPLOYMENTS,
@@ -234,7 +234,7 @@ describe('a Job', () => {
     const create = (name: string, more: object) =>
       cluster.client.create(JOBS, {
         ...{ apiVersion: 'batch/v1', kind: 'Job', metadata: { name, namespace: 'default' } },
-        spec: { ...(spec as object), ...more } as never,
+        spec: { ...spec, ...more } as Workload['spec'],
       });
     await create('kueue', { managedBy: 'kueue.x-k8s.io/multikueue' });
     await create('own', { managedBy: JOB_CONTROLLER });

@@ -3,12 +3,14 @@ import {
   apiVersionOf,
   CAPACITY_BUFFER,
   CONFIG_MAP,
+  type Condition,
   type Kind,
   type KubeObject,
   NODE,
   NODE_CLAIM,
   NODE_OVERLAY,
   NODE_POOL,
+  type Node,
   POD,
   type Pod,
 } from '#api/objects';
@@ -22,23 +24,19 @@ import {
   type Ref,
   type Store,
 } from '#kube/client';
-import type { WatchAge } from '#kube/testing';
+import type { PatchOptions, WatchAge } from '#kube/testing';
 import type { Clock } from '#lib/clock';
+import { mergePatch } from '#local/api-conventions';
 import { silent } from '#observe/logger';
 
-type Json = Record<string, unknown>;
 type Change = 'put' | 'remove';
 
-const isMap = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
-
-function merged(base: unknown, patch: unknown): unknown {
-  if (!isMap(patch)) return patch;
-  const result: Json = isMap(base) ? { ...base } : {};
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete result[key];
-    else result[key] = merged(result[key], value);
-  }
-  return result;
+/** Adds the present conditions of other types to a strategic merge patch of conditions. */
+function withOtherConditions(before: KubeObject, patch: unknown): unknown {
+  const { status } = patch as { readonly status: { readonly conditions: readonly Condition[] } };
+  const present = (before as Node).status?.conditions ?? [];
+  const kept = present.filter(({ type }) => status.conditions.every((condition) => condition.type !== type));
+  return { status: { conditions: [...kept, ...status.conditions] } };
 }
 
 const WITH_STATUS = new Set([
@@ -61,6 +59,8 @@ export class MemoryKube {
   readonly writes: string[] = [];
   /** Plurals of the kinds with silent watches. */
   readonly silent = new Set<string>();
+  /** Names of objects whose changes informers do not receive, because their watch is delayed. */
+  readonly unseen = new Set<string>();
   /** Ages of the watches that the informers report. */
   watches: readonly WatchAge[] = [];
   /** Names of lists in order, such as `list pods`. */
@@ -131,7 +131,26 @@ export class MemoryKube {
     });
   }
 
-  patch<T extends KubeObject>(kind: Kind<T>, ref: Ref, patch: unknown, subresource?: 'status'): T {
+  /** Stores a whole object, whether or not it exists. Not a write of the operator. */
+  put<T extends KubeObject>(kind: Kind<T>, object: T): T {
+    const creationTimestamp = new Date(this.#clock.now()).toISOString();
+    const metadata = { uid: `uid-${object.metadata.name}`, creationTimestamp, generation: 1, ...object.metadata };
+    return this.#store(kind, { ...object, metadata });
+  }
+
+  /** Removes an object despite its finalizers, if it exists. Not a write of the operator. */
+  remove<T extends KubeObject>(kind: Kind<T>, ref: Ref): void {
+    const found = this.find(kind, ref);
+    if (found !== undefined) this.#remove(kind, found);
+  }
+
+  patch<T extends KubeObject>(
+    kind: Kind<T>,
+    ref: Ref,
+    patch: unknown,
+    subresource?: PatchOptions['subresource'],
+    type?: PatchOptions['type'],
+  ): T {
     this.#begin(subresource ? 'patch-status' : 'patch', kind, ref.name);
     const before = this.get(kind, ref);
     const body = JSON.parse(JSON.stringify(patch)) as { metadata?: { resourceVersion?: string }; spec?: unknown };
@@ -139,7 +158,10 @@ export class MemoryKube {
     if (locked !== undefined && locked !== before.metadata.resourceVersion) {
       throw new ApiError(409, 'Conflict', `${kind.plural} "${ref.name}": the object has been modified`);
     }
-    const whole = merged(before, body) as unknown as T & { status?: unknown; spec?: unknown };
+    const whole = mergePatch(
+      before,
+      type === 'strategic' ? withOtherConditions(before, body) : body,
+    ) as unknown as T & { status?: unknown; spec?: unknown };
     const old = before as T & { status?: unknown };
     const split = WITH_STATUS.has(kind.plural);
     const after = !split ? whole : subresource ? { ...before, status: whole.status } : { ...whole, status: old.status };
@@ -202,13 +224,17 @@ export class MemoryKube {
   }
 
   /** Client of a process that can be killed, after which no request or watch event passes. */
-  client(signal: AbortSignal): KubeClient {
+  client(signal = new AbortController().signal): KubeClient {
     const alive = async <T>(work: () => T): Promise<T> => {
       if (signal.aborted) throw new Error('the process is dead');
       return work();
     };
     return {
-      get: (kind, ref) => alive(() => this.get(kind, ref)),
+      get: (kind, ref) =>
+        alive(() => {
+          this.beforeRead(`get ${kind.plural}`, {});
+          return this.get(kind, ref);
+        }),
       find: (kind, ref) =>
         alive(() => {
           this.beforeRead(`find ${kind.plural}`, {});
@@ -219,7 +245,8 @@ export class MemoryKube {
       listAll: (kind, options) => alive(() => this.select(kind, options)),
       create: (kind, object) => alive(() => this.create(kind, object)),
       update: (kind, object) => alive(() => this.update(kind, object)),
-      patch: (kind, ref, patch, options) => alive(() => this.patch(kind, ref, patch, options?.subresource)),
+      patch: (kind, ref, patch, options) =>
+        alive(() => this.patch(kind, ref, patch, options?.subresource, options?.type)),
       delete: (kind, ref, options) => alive(() => this.delete(kind, ref, options?.uid)),
       evict: (pod: Pod) => alive(() => this.delete(POD, pod.metadata, pod.metadata.uid)),
       watch: () => {
@@ -229,7 +256,7 @@ export class MemoryKube {
   }
 
   /** Synced informers of one process, which receive changes after the lag. */
-  informers(signal: AbortSignal): Informers {
+  informers(signal = new AbortController().signal): Informers {
     const stores = new Map<string, ObjectStore<KubeObject>>();
     const open = (kind: Kind): ObjectStore<KubeObject> => {
       const found = stores.get(kind.plural);
@@ -240,7 +267,7 @@ export class MemoryKube {
       const feeds = this.#feeds.get(kind.plural) ?? new Set();
       this.#feeds.set(kind.plural, feeds);
       feeds.add((change, object) => {
-        if (signal.aborted || this.silent.has(kind.plural)) return;
+        if (signal.aborted || this.silent.has(kind.plural) || this.unseen.has(object.metadata.name)) return;
         if (change === 'put') store.put(object);
         else store.remove(object);
       });
