@@ -85,6 +85,8 @@ export interface LiveSummary {
   readonly paused?: string;
   /** Sentence on decisions that are reported and not carried out. Absent if all are carried out. */
   readonly observed?: string;
+  /** Sentence on the stages of the rollouts of NodePools, with the end or the cause of a halt. Absent without rollouts. */
+  readonly rollout?: string;
   /** False on a standby replica, which observes the cluster but makes no decisions. */
   readonly isLeading: boolean;
   readonly nodes: number;

@@ -1,9 +1,11 @@
 /** State of the cluster for the live page. */
 import {
   CAPACITY_TYPE_LABEL,
+  getCondition,
   INSTANCE_TYPE_LABEL,
   labelOf,
   type NodeClaim,
+  type NodePool,
   pauseText,
   poolNameOf,
   ZONE_LABEL,
@@ -48,6 +50,15 @@ const UNDECIDED: ReadonlySet<PodVerdict['code']> = new Set(['undecided', 'unknow
 
 /** Beginning of the message about a pod without a possible node, before the reason. */
 const FAILED = FAILED_SCHEDULING.message('');
+
+/** Returns a sentence on the rollouts of NodePools, from their conditions, or undefined without rollouts. */
+function rolloutsText(pools: readonly NodePool[]): string | undefined {
+  const found = pools.flatMap((pool) => {
+    const { reason, message = '' } = getCondition(pool, 'DriftRollout') ?? {};
+    return reason === undefined ? [] : [`rollout of NodePool ${pool.metadata.name}: ${reason}, ${message}`];
+  });
+  return found.length === 0 ? undefined : found.sort().join('; ');
+}
 
 export class LiveView {
   readonly decisions: LiveDecisions;
@@ -124,6 +135,7 @@ export class LiveView {
       ...defined({
         paused: cluster.pause.current && pauseText(cluster.pause.current),
         observed: cluster.observation.text,
+        rollout: rolloutsText(cluster.stores.nodePools.list()),
       }),
       isLeading: isLeading(),
       nodes: nodes.length,

@@ -3,6 +3,7 @@ import { type NodePool, sectionFor } from '#api/objects';
 import {
   addRollout,
   addWindows,
+  nextRecord,
   type Rollout,
   type RolloutNode,
   type RolloutRecord,
@@ -20,6 +21,8 @@ interface ReadRollout {
   readonly rollout: Rollout | undefined;
   /** Returns the record of a rollout with this target that starts now. */
   readonly start: (target: string) => RolloutRecord;
+  /** Record to keep. Undefined without a record or a rollout. */
+  readonly next: RolloutRecord | undefined;
 }
 
 /** Returns the rollout of a NodePool with a record, or undefined without the section in a policy. */
@@ -36,8 +39,10 @@ export function rolloutIn(
     return { nodeClaim, node, pods };
   });
   const policy = found.policy.metadata.name;
+  const rollout = rolloutOf({ section: found.value, policy, nodes, record, nowMs });
   return {
-    rollout: rolloutOf({ section: found.value, policy, nodes, record, nowMs }),
+    rollout,
+    next: record && rollout && nextRecord(record, rollout, nodes, nowMs),
     start: (target) => startOfRollout(found.value, nodes, target, nowMs),
   };
 }

@@ -1,7 +1,8 @@
 /** Replacement of drifted nodes in stages: a bad image replaces no node beyond the canaries, also after a crash. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { type Condition, getCondition, type KubeObject, NODE_POOL } from '#api/objects';
+import { type Condition, EC2_NODE_CLASS, getCondition, type KubeObject, NODE_POOL } from '#api/objects';
 import type { PoolBudgets, Verdict } from '#engine/disruption';
+import type { FaultRule } from '#local/aws';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, leaks, pool } from './pools.ts';
 
@@ -22,11 +23,11 @@ const policy: KubeObject = {
 } as KubeObject;
 
 const NODES = 6;
-const begin = async (): Promise<ReadonlySet<string>> => {
+const begin = async (nodes = NODES): Promise<ReadonlySet<string>> => {
   scenario = await startScenario(BRISK);
   await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2] }), policy);
-  await scenario.apply(deployment('web', NODES, apart('web')));
-  await scenario.until('running pods', async () => (await scenario.running('web')).length === NODES);
+  await scenario.apply(deployment('web', nodes, apart('web')));
+  await scenario.until('running pods', async () => (await scenario.running('web')).length === nodes, 60_000);
   return new Set(scenario.instances().map(({ id }) => id));
 };
 const edit = (tier: string): Promise<void> => scenario.apply(pool({ cpus: [2], labels: { tier } }));
@@ -41,9 +42,43 @@ const finished = (old: ReadonlySet<string>): Promise<true> =>
   scenario.until(
     'new nodes only',
     async () =>
-      left(old) === 0 && (await leaks(scenario)).length === 0 && (await scenario.running('web')).length === NODES,
+      left(old) === 0 && (await leaks(scenario)).length === 0 && (await scenario.running('web')).length === old.size,
     120_000,
   );
+/** Changes the user data of the NodeClass. */
+const changeImage = (userData: string): Promise<unknown> =>
+  scenario.kube.patch(EC2_NODE_CLASS, { name: 'default' }, { spec: { userData } });
+
+describe('a bad NodeClass on 40 nodes', () => {
+  it.each<[string, FaultRule, RegExp]>([
+    ['whose nodes do not join', { kind: 'never-joins' }, /was not registered within 10m0s; it starts again when/],
+    [
+      'whose nodes cannot be launched',
+      { kind: 'capacity', code: 'InvalidAMIID.NotFound' },
+      /could not be launched, as all others for 5m0s: AMINotFound, .*; it starts again when/,
+    ],
+  ])(
+    '%s replaces at most two nodes, halts with the cause, and resumes when the NodeClass changes',
+    async (_, rule, cause) => {
+      const old = await begin(40);
+      const fault = scenario.world.aws.faults.add(rule);
+      await changeImage('#!/bin/bash\nfalse');
+      await scenario.pass(12 * MINUTE, HURRY);
+      await stage('Halted');
+      expect((await rollout())?.message).toMatch(cause);
+      const launches = scenario.world.aws.calls.recorded('CreateFleet').length;
+      await scenario.pass(30 * MINUTE, HURRY);
+      expect(left(old)).toBeGreaterThanOrEqual(38);
+      expect(scenario.world.aws.calls.recorded('CreateFleet')).toHaveLength(launches);
+      expect((await scenario.running('web')).length).toBe(40);
+      scenario.world.aws.faults.clear(fault);
+      await changeImage('#!/bin/bash\ntrue');
+      await finished(old);
+      await scenario.until('the end', async () => (await rollout()) === undefined);
+    },
+    300_000,
+  );
+});
 
 describe('a rollout of a NodePool', () => {
   it('replaces the canaries, soaks over a restart, and then replaces the remaining nodes', async () => {

@@ -94,7 +94,7 @@ function header({ state, columns, problem }: FrameInput): readonly Line[] {
     costs.length > 1 ? [{ text: `$/h ${sparkline(costs.slice(-SPARKS).map(([, usd]) => usd))}`, dim: true }] : [];
   const wide = columns >= 110;
   const notes: Span[] = [
-    ...[summary.paused, summary.observed].flatMap((text) =>
+    ...[summary.paused, summary.observed, summary.rollout].flatMap((text) =>
       text === undefined ? [] : [{ text: `${text}  `, color: 'yellow' as const }],
     ),
     ...(problem === undefined ? [] : [{ text: problem, color: 'red' as const }]),

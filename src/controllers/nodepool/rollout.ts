@@ -114,11 +114,9 @@ export class PoolRollouts implements Reconciler<NodePool> {
       await this.#record(pool, withRollout(pool, read.start(target)));
       return after(INTERVAL_MS);
     }
-    const { stage, cause } = rollout;
-    const isNewHalt = stage === 'Halted' && record.halted === undefined;
-    const recorded = await this.#record(pool, isNewHalt ? withRollout(pool, { ...record, halted: cause }) : pool);
+    const recorded = await this.#record(pool, withRollout(pool, read.next));
     if (recorded !== undefined) await this.#show(recorded, rollout, log);
-    return stage === 'Halted' ? settled : after(INTERVAL_MS);
+    return rollout.stage === 'Halted' ? settled : after(INTERVAL_MS);
   }
 
   #record(before: NodePool, after: NodePool): Promise<NodePool | undefined> {
@@ -178,4 +176,5 @@ const claimsOfRollouts: Trigger = {
 /** Returns true if a change of a NodeClaim does not affect the stage of a rollout. */
 const isAlike = (claim: NodeClaim, before: NodeClaim): boolean =>
   claim.metadata.deletionTimestamp === before.metadata.deletionTimestamp &&
+  getCondition(claim, 'Launched')?.reason === getCondition(before, 'Launched')?.reason &&
   ['Drifted', 'Initialized'].every((type) => getCondition(claim, type)?.status === getCondition(before, type)?.status);

@@ -20,6 +20,7 @@ import { described as candidateFrom, candidateOf, isBlock } from '../disruption/
 import { type ForecastOptions, forecastsOf } from '../disruption/pricing/forecast.ts';
 import { withWorth } from '../disruption/pricing/move-price.ts';
 import type { BlockCode, DisruptionReason } from '../disruption/reasons.ts';
+import { holdingRollout, rolloutRemedy, rolloutText } from '../disruption/rollout/rollout.ts';
 import { usesDevices } from '../dra/pod-claims.ts';
 import { pendingAttachments } from '../drain/attachments.ts';
 import { readDeadline } from '../drain/deadline.ts';
@@ -190,7 +191,11 @@ function stayBlockers(node: StateNode, waitsFor: WaitingFor, context: StayContex
   // drift continues if the terminationGracePeriod will eventually remove protected pods
   const disruption = waitsFor === 'drift' ? 'eventual' : 'graceful';
   const found = candidateOf(node, { nowMs, class: disruption, inProgress: new Set(), pools, podDisruptionBudgets });
-  const others = [...claimBlocker(node, context), ...budgetBlocker(node, waitsFor, context)];
+  const others = [
+    ...claimBlocker(node, context),
+    ...rolloutBlocker(node, waitsFor, context),
+    ...budgetBlocker(node, waitsFor, context),
+  ];
   if (!isBlock(found)) return others;
   if (BESIDE_THE_POINT.has(found.code)) return [];
   const { code, text, object } = found;
@@ -219,6 +224,22 @@ function claimBlocker({ labels, pods }: StateNode, { ignoresClaims, pools }: Sta
   if (claiming.length === 0) return [];
   const text = 'pods with resource claims cannot move, because claims are ignored; set IGNORE_DRA_REQUESTS=false';
   return [{ code: 'claims-ignored', text, pods: podKeys(claiming) }];
+}
+
+/** Returns the blocker for a node that waits for a stage of the rollout of its NodePool. */
+function rolloutBlocker(node: StateNode, waitsFor: WaitingFor, { pools }: StayContext): readonly Blocker[] {
+  const nodePool = pools.get(node.labels[NODEPOOL_LABEL] ?? '')?.nodePool;
+  const reason = reasonOf(node, waitsFor);
+  if (nodePool === undefined || node.nodeClaim === undefined || reason === undefined) return [];
+  const rollout = holdingRollout(nodePool, node.nodeClaim, reason);
+  if (rollout === undefined) return [];
+  const { name } = nodePool.metadata;
+  const { stage, until } = rollout;
+  const object = { kind: 'NodePool', name };
+  if (stage === 'Halted')
+    return [{ code: 'rollout', text: `${rolloutText(rollout)}; ${rolloutRemedy(name)}`, object, ends: 'never' }];
+  const ends = until === undefined ? {} : ({ until, ends: 'time' } as const);
+  return [{ code: 'rollout', text: rolloutText(rollout), object, ...ends }];
 }
 
 function budgetBlocker(node: StateNode, waitsFor: WaitingFor, { allowances }: StayContext): readonly Blocker[] {

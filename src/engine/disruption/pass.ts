@@ -37,8 +37,7 @@ import { type PoolTotals, poolTotals } from './pricing/balance.ts';
 import { type ForecastOptions, forecastsOf } from './pricing/forecast.ts';
 import { withWorth } from './pricing/move-price.ts';
 import type { BlockCode, ObjectName, Reason } from './reasons.ts';
-import { isStaged } from './rollout/record.ts';
-import { knownRollout, rolloutRemedy, rolloutRoom, rolloutText } from './rollout/rollout.ts';
+import { holdingRollout, rolloutRemedy, rolloutText } from './rollout/rollout.ts';
 import type { Simulator } from './simulations/simulator.ts';
 import type { MethodReview } from './verdicts.ts';
 
@@ -274,9 +273,8 @@ function heldByRollout(
   { nodePool, nodeClaim }: Candidate,
   { reason }: Method,
 ): Omit<Declined, 'candidate'> | undefined {
-  const rollout = knownRollout(nodePool);
-  if (rollout === undefined || rolloutRoom(nodePool, reason) > 0) return undefined;
-  if (reason === 'Drifted' && !isStaged(nodeClaim)) return undefined;
+  const rollout = holdingRollout(nodePool, nodeClaim, reason);
+  if (rollout === undefined) return undefined;
   const { name } = nodePool.metadata;
   const found = { code: 'rollout', text: rolloutText(rollout), object: { kind: 'NodePool', name } } as const;
   const nearestMiss = rollout.stage === 'Halted' ? rolloutRemedy(name) : rollout.until && `until ${rollout.until}`;

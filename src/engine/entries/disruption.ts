@@ -40,6 +40,7 @@ export type { RolloutNode } from '../disruption/rollout/health.ts';
 export { isStaged, type RolloutRecord, readRollout, withRollout } from '../disruption/rollout/record.ts';
 export {
   addRollout,
+  nextRecord,
   type Rollout,
   rolloutOf,
   rolloutRemedy,

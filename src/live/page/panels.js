@@ -20,7 +20,7 @@ const percent = (part) => `${Math.round(part * 100)} %`;
  */
 export function showSummary(summary) {
   const { clusterName, nodes, pods, pendingPods, usdPerHour, usdPerMonth, idleUsdPerMonth, isLeading } = summary;
-  const { requested, used, spotShare, unpriced, paused, observed } = summary;
+  const { requested, used, spotShare, unpriced, paused, observed, rollout } = summary;
   /** @param {string} name @param {'cpu' | 'memory'} resource @returns {Fact} */
   const share = (name, resource) => {
     const part = percent(requested[resource]);
@@ -46,8 +46,8 @@ export function showSummary(summary) {
     [
       'Replica',
       isLeading ? 'leader' : 'standby',
-      [paused && 'paused', observed && 'observing'].filter(Boolean).join(', '),
-      [paused, observed].filter(Boolean).join('; ') || undefined,
+      [paused && 'paused', observed && 'observing', rollout && 'rollout'].filter(Boolean).join(', '),
+      [paused, observed, rollout].filter(Boolean).join('; ') || undefined,
     ],
   ];
   byId('summary').replaceChildren(

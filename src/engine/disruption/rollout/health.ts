@@ -48,7 +48,7 @@ export function rolloutFault(comparison: Comparison): string | undefined {
 const nameOf = ({ nodeClaim, node }: RolloutNode): string =>
   node === undefined ? `NodeClaim ${nodeClaim.metadata.name}` : `node ${node.metadata.name}`;
 
-/** Nodes whose instance cannot be launched do not count, because the provider lacks capacity. */
+/** Nodes without an instance do not count: the provider may lack capacity. */
 function unjoinedNode({ fresh, times, nowMs }: Comparison): string | undefined {
   for (const each of fresh) {
     const { nodeClaim } = each;

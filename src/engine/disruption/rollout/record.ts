@@ -12,6 +12,8 @@ export interface RolloutRecord {
   readonly canaries: number;
   /** UIDs of the controllers with pods that were not ready at the start. Undefined if there were too many to list. */
   readonly unready: readonly string[] | undefined;
+  /** Time since which launches of new nodes fail, in milliseconds since the epoch. */
+  readonly failingMs?: number | undefined;
   /** Cause of the halt. */
   readonly halted?: string | undefined;
 }
@@ -21,15 +23,17 @@ export function readRollout({ metadata }: Pick<NodePool, 'metadata'>): RolloutRe
   const text = metadata.annotations?.[ROLLOUT_ANNOTATION];
   const parsed: unknown = text === undefined ? undefined : tryRun(() => JSON.parse(text));
   if (typeof parsed !== 'object' || parsed === null) return undefined;
-  const { target, since, canaries, unready, halted } = parsed as Readonly<Record<string, unknown>>;
+  const { target, since, canaries, unready, failing, halted } = parsed as Readonly<Record<string, unknown>>;
   const sinceMs = typeof since === 'string' ? timeOf(since) : Number.NaN;
   if (typeof target !== 'string' || !(sinceMs > 0)) return undefined;
   if (typeof canaries !== 'number' || !Number.isInteger(canaries) || canaries < 1) return undefined;
+  const failingMs = typeof failing === 'string' ? timeOf(failing) : Number.NaN;
   return {
     target,
     sinceMs,
     canaries,
     unready: Array.isArray(unready) ? unready.map(String) : undefined,
+    failingMs: failingMs > 0 ? failingMs : undefined,
     halted: typeof halted === 'string' ? halted : undefined,
   };
 }
@@ -39,8 +43,9 @@ export function withRollout(pool: NodePool, record: RolloutRecord | undefined): 
   const { [ROLLOUT_ANNOTATION]: before, ...others } = pool.metadata.annotations ?? {};
   if (record === undefined)
     return before === undefined ? pool : { ...pool, metadata: { ...pool.metadata, annotations: others } };
-  const { target, sinceMs, canaries, unready, halted } = record;
-  const text = JSON.stringify({ target, since: timestamp(sinceMs), canaries, unready, halted });
+  const { target, sinceMs, canaries, unready, failingMs, halted } = record;
+  const failing = failingMs === undefined ? undefined : timestamp(failingMs);
+  const text = JSON.stringify({ target, since: timestamp(sinceMs), canaries, unready, failing, halted });
   return { ...pool, metadata: { ...pool.metadata, annotations: { ...others, [ROLLOUT_ANNOTATION]: text } } };
 }
 

@@ -9,6 +9,7 @@
 import {
   getCondition,
   isTrue,
+  type NodeClaim,
   type NodePool,
   type RolloutSection,
   type RolloutTimes,
@@ -17,6 +18,7 @@ import {
 import { timeOf, timestamp } from '#lib';
 import type { DisruptionReason } from '../reasons.ts';
 import { type RolloutNode, rolloutFault, unreadyWorkloads } from './health.ts';
+import { launchesFailSinceMs, launchFault } from './launches.ts';
 import { isStaged, type RolloutRecord } from './record.ts';
 
 export type RolloutStage = 'Invalid' | 'Starting' | 'Canary' | 'Soak' | 'Waves' | 'Halted';
@@ -51,6 +53,12 @@ interface RolloutInput {
 const findDrifted = (nodes: readonly RolloutNode[]): readonly RolloutNode[] =>
   nodes.filter(({ nodeClaim }) => isStaged(nodeClaim));
 
+/** Returns true for nodes that were launched since the start with the new configuration. */
+const isFreshFor =
+  ({ sinceMs }: RolloutRecord) =>
+  ({ nodeClaim }: RolloutNode): boolean =>
+    !isTrue(nodeClaim, 'Drifted') && timeOf(nodeClaim.metadata.creationTimestamp) >= sinceMs;
+
 /** Returns the rollout of a NodePool, or undefined if no node must be replaced. */
 export function rolloutOf({ section, policy, nodes, record, nowMs }: RolloutInput): Rollout | undefined {
   const old = findDrifted(nodes);
@@ -59,12 +67,14 @@ export function rolloutOf({ section, policy, nodes, record, nowMs }: RolloutInpu
   const base = { policy, drifted: old.length, launched: 0, canaries: record?.canaries ?? 0 };
   if (times === undefined) return { ...base, stage: 'Invalid', room: 0 };
   if (record === undefined) return { ...base, stage: 'Starting', room: 0 };
-  const isFresh = ({ nodeClaim }: RolloutNode): boolean =>
-    !isTrue(nodeClaim, 'Drifted') && timeOf(nodeClaim.metadata.creationTimestamp) >= record.sinceMs;
+  const isFresh = isFreshFor(record);
   const fresh = nodes.filter(isFresh);
   const others = nodes.filter((each) => !isFresh(each));
   const present = fresh.filter(({ nodeClaim }) => nodeClaim.metadata.deletionTimestamp === undefined);
-  const cause = record.halted ?? rolloutFault({ fresh, others, unready: record.unready, times, nowMs });
+  const cause =
+    record.halted ??
+    rolloutFault({ fresh, others, unready: record.unready, times, nowMs }) ??
+    launchFault(fresh, record, times, nowMs);
   const known = { ...base, launched: present.length };
   if (cause !== undefined) return { ...known, stage: 'Halted', room: 0, cause };
   const endMs = soakEndMs(present, record.canaries, times);
@@ -117,6 +127,18 @@ export function startOfRollout(
   };
 }
 
+/** Returns the record with the facts that must outlast their NodeClaims: a halt, and launches that fail. */
+export function nextRecord(
+  record: RolloutRecord,
+  { stage, cause }: Rollout,
+  nodes: readonly RolloutNode[],
+  nowMs: number,
+): RolloutRecord {
+  if (record.halted !== undefined) return record;
+  if (stage === 'Halted') return { ...record, halted: cause };
+  return { ...record, failingMs: launchesFailSinceMs(nodes.filter(isFreshFor(record)), record, nowMs) };
+}
+
 /** Further field of the disruption settings of a NodePool that a policy governs. */
 interface Staged {
   readonly rollout?: Rollout;
@@ -146,6 +168,12 @@ export function rolloutRoom(pool: NodePool, reason: DisruptionReason): number {
   if (reason === 'Drifted') return rollout.room;
   // replacements would have the configuration of the canaries
   return reason === 'Underutilized' ? 0 : Number.POSITIVE_INFINITY;
+}
+
+/** Returns the rollout for which the disruption of a NodeClaim for a reason must wait. */
+export function holdingRollout(pool: NodePool, claim: NodeClaim, reason: DisruptionReason): Rollout | undefined {
+  if (rolloutRoom(pool, reason) > 0 || (reason === 'Drifted' && !isStaged(claim))) return undefined;
+  return knownRollout(pool);
 }
 
 const nodesText = (count: number): string => (count === 1 ? '1 node' : `${count} nodes`);

@@ -10,6 +10,7 @@ import {
   type NodePolicy,
   ROLLOUT_ANNOTATION,
 } from '#api/objects';
+import { CreateFailed, InsufficientCapacity } from '#cloud';
 import { readRollout, VerdictHistory } from '#engine/disruption';
 import { World } from '../harness.ts';
 
@@ -208,6 +209,92 @@ describe('a rollout with nodes that do not join', () => {
     expect(isHalted()).toBe(true);
     expect(old(before)).toBe(8);
     expect(world.cloud.instances.size).toBeLessThanOrEqual(12);
+  });
+});
+
+describe('a rollout with launches that fail', () => {
+  const refuse = (): never => {
+    throw new CreateFailed('AMINotFound', 'AMI used for instance launch does not exist');
+  };
+
+  it('halts with the cause, keeps all nodes, and starts again after a change', async () => {
+    await begin(8);
+    const before = uids();
+    world.cloud.beforeCreate = refuse;
+    edit();
+    await world.pass(240);
+    expect(stage()).toBe('Canary');
+    await world.pass(360);
+    expect(stage()).toBe('Halted');
+    const attempts = world.lines.filter(({ message }) => message === 'created nodeclaim').length;
+    await world.pass(3600);
+    expect(stage()).toBe('Halted');
+    expect(uids()).toEqual(before);
+    expect(world.lines.filter(({ message }) => message === 'created nodeclaim')).toHaveLength(attempts);
+    const pool = nodePool();
+    expect(pool && readRollout(pool)?.halted).toMatch(
+      /^NodeClaim default-\w+ could not be launched, as all others for 5m0s: AMINotFound, AMI used for instance launch/,
+    );
+    world.cloud.beforeCreate = () => undefined;
+    edit();
+    await world.pass(1500);
+    expect(old(before)).toBe(0);
+    expect(stage()).toBeUndefined();
+  });
+
+  it.each([5, 60, 290, 299, 301, 320])('halts if the leader crashes after %d s', async (seconds) => {
+    await begin(8);
+    const before = uids();
+    world.cloud.beforeCreate = refuse;
+    edit();
+    await world.pass(seconds);
+    world.kill();
+    await world.pass(20);
+    world.start([], history);
+    await world.pass(900);
+    expect(stage()).toBe('Halted');
+    expect(uids()).toEqual(before);
+  });
+
+  it.each<[string, () => never]>([
+    [
+      'AWS has no capacity',
+      () => {
+        throw new InsufficientCapacity('InsufficientInstanceCapacity');
+      },
+    ],
+    [
+      'AWS throttles',
+      () => {
+        throw new CreateFailed('RequestLimitExceeded', 'Request limit exceeded');
+      },
+    ],
+  ])('waits without a halt while %s', async (_, refused) => {
+    await begin(4);
+    const before = uids();
+    world.cloud.beforeCreate = refused;
+    edit();
+    await world.pass(1800);
+    expect(stage()).toBe('Canary');
+    expect(old(before)).toBe(4);
+    world.cloud.beforeCreate = () => undefined;
+    await world.pass(1500);
+    expect(old(before)).toBe(0);
+  });
+
+  it('continues if a launch succeeds within the time', async () => {
+    await begin(4);
+    const before = uids();
+    world.cloud.beforeCreate = refuse;
+    edit();
+    await world.pass(200);
+    expect(nodePool()?.metadata.annotations?.[ROLLOUT_ANNOTATION]).toContain('"failing"');
+    world.cloud.beforeCreate = () => undefined;
+    await world.pass(120);
+    expect(nodePool()?.metadata.annotations?.[ROLLOUT_ANNOTATION]).not.toContain('"failing"');
+    await world.pass(1500);
+    expect(old(before)).toBe(0);
+    expect(world.events.map(({ reason }) => reason)).not.toContain('RolloutHalted');
   });
 });
 

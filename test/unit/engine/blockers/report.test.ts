@@ -6,6 +6,7 @@ import {
   TERMINATION_TIMESTAMP_ANNOTATION,
   type VolumeAttachment,
 } from '#api/objects';
+import { addRollout } from '#engine/disruption';
 import type { NodeBlockers } from '../../../../src/engine/blockers/blocker.ts';
 import { type BlockerContext, blockersIn } from '../../../../src/engine/blockers/report.ts';
 import type { StateNode } from '../../../../src/engine/model.ts';
@@ -223,6 +224,24 @@ describe('a node that is not disrupted', () => {
         },
       ],
     });
+  });
+
+  it.each([
+    {
+      stage: 'Soak',
+      until: '2026-01-01T00:00:00Z',
+      ends: 'time',
+      text: /waits for its soak until 2026-01-01T00:00:00Z/,
+    },
+    { stage: 'Halted', cause: 'node b failed', ends: 'never', text: /because node b failed: .*; it starts again when/ },
+  ] as const)('reports the stage $stage of the rollout of its NodePool', ({ ends, text, ...stage }) => {
+    const plain = pool('default', { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] });
+    const rollout = { policy: 'careful', drifted: 3, launched: 2, canaries: 2, room: 0, ...stage };
+    const pools = [{ nodePool: addRollout(plain, rollout), instanceTypes: [instanceType('m.large', 2, 0.1)] }];
+    const until = 'until' in stage ? { until: stage.until } : {};
+    const expected = { code: 'rollout', ends, text: expect.stringMatching(text), ...until };
+    expect(found(stateNode('a', { pods: [labelled('a')] }), { pools })?.blockers).toMatchObject([expected]);
+    expect(codesOf(stateNode('a'), { pools })).toBeUndefined();
   });
 
   it('reports the price of moving its pods if it waits for consolidation and moves have a price', () => {

@@ -60,6 +60,10 @@ const record: fc.Arbitrary<RolloutRecord> = fc.record({
   sinceMs: fc.integer({ min: -30, max: 30 }).map((minutes) => START_MS + minutes * MINUTE),
   canaries: fc.integer({ min: 1, max: 5 }),
   unready: fc.option(fc.array(fc.uuid(), { maxLength: 3 }), { nil: undefined }),
+  failingMs: fc.option(
+    fc.integer({ min: -30, max: 30 }).map((minutes) => START_MS + minutes * MINUTE),
+    { nil: undefined },
+  ),
   halted: fc.option(fc.string({ minLength: 1 }), { nil: undefined, freq: 4 }),
 });
 const nowMs = fc.integer({ min: 0, max: 90 }).map((minutes) => START_MS + minutes * MINUTE);
