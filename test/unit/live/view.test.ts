@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { EMPTYING_TAINT, NODE, NODE_CLAIM, POD, type Pod } from '#api/objects';
+import { EMPTYING_TAINT, NODE, NODE_CLAIM, NODE_POOL, POD, type Pod } from '#api/objects';
 import { CostAccount } from '#engine/costs';
 import { nodeDetails, podDetails } from '../../../src/live/details.ts';
 import { pendingGroups } from '../../../src/live/pending.ts';
@@ -67,6 +67,17 @@ describe('the state of the live page', () => {
       requested: { cpu: 0.125, memory: 0.063 },
       spotShare: 1,
     });
+  });
+
+  it('has the stages of rollouts, from the conditions of their NodePools', () => {
+    live.fill(1, 1);
+    expect(view.summary()).not.toHaveProperty('rollout');
+    const [found] = live.cluster.stores.nodePools.list();
+    if (found === undefined) throw new Error('expected a NodePool');
+    const message = 'by NodePolicy careful, until 2026-11-22T12:10:00Z';
+    const conditions = [{ type: 'DriftRollout', status: 'True' as const, reason: 'Soak', message }];
+    live.stores.store(NODE_POOL).put(live.versioned({ ...found, status: { conditions } }));
+    expect(view.summary().rollout).toBe(`rollout of NodePool ${found.metadata.name}: Soak, ${message}`);
   });
 
   it('has the used parts of the last sample while it is recent', async () => {
