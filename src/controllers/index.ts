@@ -102,12 +102,7 @@ export function controllers(known: Deps, parts: Parts): readonly Controller[] {
   const cloud = isOverlaid ? overlaidCloud(known.cloud, overlays, cluster.stores.nodePools) : known.cloud;
   const devices = openDevices(known);
   const deps = { ...known, cloud, devices: devices?.sources };
-  const batcher = new PodBatcher(clock, {
-    idleMs: settings.batchIdleMs,
-    maxMs: settings.batchMaxMs,
-    lookoutMs: parts.lookoutMs,
-    stretch: () => known.pressure?.stretch ?? 1,
-  });
+  const batcher = podBatcher(known, parts);
   const queue = new DisruptionQueue(deps, moves);
   const snapshots = new Snapshots(deps, queue, launches);
   const methods = methodsFor(settings);
@@ -121,17 +116,22 @@ export function controllers(known: Deps, parts: Parts): readonly Controller[] {
     ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
     new DisruptionLoop(deps, { queue, methods, simulations, history, launches, snapshots, memo: parts.memo }),
   ];
-  if (settings.mode === 'observe')
-    return [...deciders, ...metricsControllers(deps), ...costControllers(deps, parts.costHistory)];
+  const watchers = [...metricsControllers(deps), ...costControllers(deps, parts.costHistory)];
+  const reporters = [
+    expiration(deps),
+    ...staticControllers(deps, queue, launches),
+    ...(settings.featureGates.capacityBuffer ? [new BufferResolution(deps, batcher)] : []),
+  ];
+  if (settings.mode === 'observe') return [...deciders, ...reporters, ...watchers];
   return [
     ...deciders,
+    ...reporters,
     ...pauseReaders(deps, batcher),
     parkedPods(deps),
     annotationEvents(deps),
     ...(settings.podNomination ? [new PodNominations(deps, verdicts)] : []),
     launches.judge,
     new NodeClaimLifecycle(deps, launches),
-    expiration(deps),
     garbageCollection(deps),
     new LostNodes(deps),
     new DisruptionConditions(known),
@@ -142,36 +142,32 @@ export function controllers(known: Deps, parts: Parts): readonly Controller[] {
     nodePoolCounter(deps, verdicts),
     hash(deps),
     ...poolConditions(deps),
-    ...staticControllers(deps, queue, launches),
-    ...roomKeepers(deps, batcher, requests),
+    ...(requests === undefined ? [] : [requests]),
     new Steering(deps, { snapshots, simulations }),
     new DeletionCosts(deps),
     queue.worker,
     verdictEvents(deps, history),
     new MoveWatch(deps, moves),
     ...nodeControllers(deps, parts.repairs),
-    ...metricsControllers(deps),
-    ...costControllers(deps, parts.costHistory),
+    ...watchers,
     ...logControllers(deps),
     ...(devices?.keeper === undefined ? [] : [devices.keeper]),
     ...(deps.traces === undefined ? [] : [deps.traces.sweeping(cluster.stores)]),
   ];
 }
 
+const podBatcher = ({ clock, pressure, settings }: Deps, { lookoutMs }: Parts): PodBatcher =>
+  new PodBatcher(clock, {
+    idleMs: settings.batchIdleMs,
+    maxMs: settings.batchMaxMs,
+    lookoutMs,
+    stretch: () => pressure?.stretch ?? 1,
+  });
+
 const staticControllers = (deps: Deps, queue: DisruptionQueue, launches: LaunchBudget): readonly Controller[] =>
   deps.settings.featureGates.staticCapacity
     ? [staticProvisioning(deps, queue, launches), staticDeprovisioning(deps, queue)]
     : [staticHint(deps)];
-
-/** Controllers of the virtual pods that keep room. */
-const roomKeepers = (
-  deps: Deps,
-  batcher: PodBatcher,
-  requests: ProvisioningRequests | undefined,
-): readonly Controller[] => [
-  ...(deps.settings.featureGates.capacityBuffer ? [new BufferResolution(deps, batcher)] : []),
-  ...(requests === undefined ? [] : [requests]),
-];
 
 const requestsOf = (deps: Deps, batcher: PodBatcher): ProvisioningRequests | undefined =>
   deps.settings.featureGates.provisioningRequest && deps.settings.mode === 'act'

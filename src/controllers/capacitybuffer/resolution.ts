@@ -190,7 +190,8 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
   }
 
   async #write(buffer: CapacityBuffer, status: CapacityBuffer['status'], ready: ConditionUpdate): Promise<void> {
-    const { client, clock } = this.#deps;
+    const { client, clock, cluster } = this.#deps;
+    if (cluster.observation.ofAll) return;
     const changed = withCondition({ ...buffer, status: { ...buffer.status, ...status } }, ready, clock.now());
     await writeChanges(client, CAPACITY_BUFFER, { before: buffer, after: changed }, { part: 'status', lock: true });
   }
@@ -252,13 +253,14 @@ export function recordVirtualPods(
   return byBuffer;
 }
 
-/** Sets the conditions of buffers. Logs failures, because the next run writes again. */
+/** Sets the conditions of buffers, unless the operator observes. Logs failures, because the next run writes again. */
 export async function recordBuffers(
-  deps: Pick<Deps, 'client' | 'clock' | 'events' | 'informers' | 'random'>,
+  deps: Pick<Deps, 'client' | 'clock' | 'cluster' | 'events' | 'informers' | 'random'>,
   byBuffer: VirtualOutcomes,
   log: Logger,
 ): Promise<void> {
-  const { client, clock, informers } = deps;
+  const { client, clock, cluster, informers } = deps;
+  if (cluster.observation.ofAll) return;
 
   const withOutcome = (buffer: CapacityBuffer, outcome: BufferOutcome | undefined): CapacityBuffer => {
     const update = provisioningCondition(buffer, outcome);

@@ -3,8 +3,8 @@ import type { MoveWorth } from '../disruption/move-worth.ts';
 import type { BlockCode } from '../disruption/reasons.ts';
 
 /**
- * Code of an obstacle. Codes are never renamed or reused. The block codes, `budget`, `rollout` and `claims-ignored` apply to nodes
- * that are not drained; the remaining codes apply to nodes that are being drained.
+ * Code of an obstacle. Codes are never renamed or reused. The block codes, `budget`, `rollout` and `claims-ignored` apply to
+ * nodes that are not drained; the remaining codes apply to nodes that are being drained.
  */
 type BlockerCode =
   | BlockCode

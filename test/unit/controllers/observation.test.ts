@@ -1,6 +1,6 @@
 /** Observed NodePools, and an operator that only observes: decisions are reported and not carried out. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM, NODE_POLICY, NODE_POOL } from '#api/objects';
+import { CAPACITY_BUFFER, NODE_CLAIM, NODE_POLICY, NODE_POOL, POD_TEMPLATE } from '#api/objects';
 import { VerdictHistory } from '#engine/disruption';
 import { type LoggedDecision, newHistory, type Observed } from '#observe/history';
 import { World } from './harness.ts';
@@ -51,6 +51,14 @@ function empty(of: World): void {
   of.deploy('large', 0);
   of.removePods(...of.pods);
 }
+
+const EXPIRING = {
+  spec: {
+    nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' },
+    requirements: [],
+    expireAfter: '5m',
+  },
+};
 
 describe('an observed NodePool', () => {
   it('gets no NodeClaim: the launch is reported once, with its price, and carried out after the policy is gone', async () => {
@@ -122,14 +130,7 @@ describe('an observed NodePool', () => {
   });
 
   it('keeps expired nodes, and reports each once', async () => {
-    const template = {
-      spec: {
-        nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' },
-        requirements: [],
-        expireAfter: '5m',
-      },
-    };
-    world.nodePool('default', { template, disruption: { consolidateAfter: 'Never' } });
+    world.nodePool('default', { template: EXPIRING, disruption: { consolidateAfter: 'Never' } });
     world.deploy('web', 1);
     world.start();
     await world.pass(30);
@@ -183,6 +184,96 @@ describe('an observed NodePool', () => {
     } finally {
       twin.kill();
     }
+  });
+});
+
+/** Creates a buffer of two virtual pods of 6 CPUs. */
+function addBuffer(): void {
+  const metadata = { name: 'spare', namespace: 'default' };
+  world.kube.create(POD_TEMPLATE, {
+    apiVersion: 'v1',
+    kind: 'PodTemplate',
+    metadata,
+    template: { spec: { containers: [{ name: 'main', resources: { requests: { cpu: '6' } } }] } },
+  });
+  world.kube.create(CAPACITY_BUFFER, {
+    apiVersion: 'autoscaling.x-k8s.io/v1beta1',
+    kind: 'CapacityBuffer',
+    metadata,
+    spec: { replicas: 2, podTemplateRef: { name: 'spare' } },
+  });
+}
+const GATES = '--feature-gates=CapacityBuffer=true,StaticCapacity=true';
+/** Removes the writes of the test and of its scheduler. */
+const since = (before: number): readonly string[] =>
+  world.kube.writes.slice(before).filter((write) => !write.endsWith(' pods'));
+const setReplicas = (replicas: number): unknown =>
+  world.kube.patch(NODE_POOL, { name: 'static' }, { spec: { replicas } });
+const isReported = (text: string): boolean => observed().some((entry) => entry.text.includes(text));
+
+/** Starts with two nodes of a static NodePool and an empty node of another NodePool. */
+async function withStaticNodes(): Promise<void> {
+  await withEmptyNodes(world, [GATES]);
+  world.nodePool('static', { replicas: 2 });
+  await world.pass(60);
+  expect(world.nodes).toHaveLength(5);
+}
+
+describe('a static NodePool and a capacity buffer', () => {
+  it('are reported without a write to NodeClaims and Nodes by a policy with mode Observe', async () => {
+    await withStaticNodes();
+    observe(['default', 'static']);
+    await world.pass(2);
+    const before = world.kube.writes.length;
+    addBuffer();
+    setReplicas(3);
+    await world.pass(60);
+    setReplicas(1);
+    await world.pass(120);
+    expect(isReported('would launch 1 of the nodes of static NodePool static')).toBe(true);
+    expect(isReported('would delete 1 of the nodes of static NodePool static')).toBe(true);
+    expect(observed().filter(({ reason, pods }) => reason === 'provisioned' && (pods ?? 0) > 0)).not.toEqual([]);
+    expect(await counted('launch')).toBeGreaterThanOrEqual(2);
+    expect(await counted('delete')).toBeGreaterThanOrEqual(1);
+    expect(since(before).filter((write) => / (nodes|nodeclaims)$/.test(write))).toEqual([]);
+    expect(world.errors()).toEqual([]);
+  });
+
+  it('are reported without a write of any kind by an operator that observes', async () => {
+    await withStaticNodes();
+    world.kill();
+    const before = world.kube.writes.length;
+    world.start(['--mode=observe', GATES], history);
+    await world.pass(10);
+    addBuffer();
+    setReplicas(3);
+    await world.pass(60);
+    setReplicas(1);
+    await world.pass(120);
+    expect(isReported('would launch 1 of the nodes of static NodePool static')).toBe(true);
+    expect(isReported('would delete 1 of the nodes of static NodePool static')).toBe(true);
+    expect(observed().filter(({ reason }) => reason === 'provisioned')).not.toEqual([]);
+    // the writes of this test
+    expect(since(before)).toEqual([
+      'create podtemplates',
+      'create capacitybuffers',
+      'patch nodepools',
+      'patch nodepools',
+    ]);
+    expect(world.errors()).toEqual([]);
+  });
+
+  it('lets an operator that observes report expired nodes', async () => {
+    world.nodePool('default', { template: EXPIRING, disruption: { consolidateAfter: 'Never' } });
+    world.deploy('large', 1, '6');
+    world.start();
+    await world.pass(60);
+    world.kill();
+    world.start(['--mode=observe'], history);
+    const before = world.kube.writes.length;
+    await world.pass(360);
+    expect(observed().filter(({ reason }) => reason === 'expired')).toHaveLength(1);
+    expect(since(before)).toEqual([]);
   });
 });
 
