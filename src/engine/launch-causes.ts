@@ -1,5 +1,6 @@
 /** Causes of unproductive launches. */
 import type { Taint } from '#api/objects';
+import type { LAUNCH_CAUSES } from './reason-codes.ts';
 
 /** Codes are public: a metric label and part of the NodePool's condition. */
 export type LaunchCause =
@@ -20,7 +21,7 @@ export type LaunchCause =
   /** The node ended before it was initialized. */
   | { readonly code: 'terminated'; readonly by: string };
 
-export type LaunchCauseCode = LaunchCause['code'];
+export type LaunchCauseCode = (typeof LAUNCH_CAUSES)[number];
 
 /** Launches from a NodePool that wait because earlier launches were unproductive. */
 export interface WithheldLaunch {

@@ -36,6 +36,7 @@ import type { WithheldLaunch } from './launch-causes.ts';
 import type { NodeExtras } from './node-extras.ts';
 import type { PreferenceTerms } from './preferences/worth-terms.ts';
 import type { Commitment } from './price-book/commitment.ts';
+import type { IDLE_POOLS } from './reason-codes.ts';
 import type { AttachedVolume, VolumeLimits } from './volume-limits.ts';
 
 /**
@@ -432,11 +433,8 @@ export type Misfit =
   /** For NodePools that take no part, regardless of the pod. */
   | { readonly code: IdleCode; readonly text: string };
 
-/**
- * Reason why a NodePool launches no nodes for any pod: its conditions, its fixed number of nodes, its deletion, requirements
- * without any instance type, or a field that is not valid.
- */
-export type IdleCode = 'not-ready' | 'static' | 'deleting' | 'no-instance-types' | 'unreadable';
+/** Reason why a NodePool launches no nodes for any pod. */
+export type IdleCode = (typeof IDLE_POOLS)[number];
 
 export interface Rejection {
   readonly nodePool: string;

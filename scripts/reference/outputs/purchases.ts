@@ -1,6 +1,6 @@
 /** Schemas of output about planned launches and disruption. */
 import { Type } from 'typebox';
-import { CAUSE_CODES } from '#engine/testing';
+import { POD_CAUSES, POD_VERDICTS } from '#engine/testing';
 import { EFFECT } from './nodes.ts';
 import { count, REQUIREMENT, text, texts, time, UNKNOWN, usd, WORTH } from './parts.ts';
 
@@ -14,7 +14,7 @@ const MISFIT = Type.Object(
 
 const CAUSE = Type.Object(
   {
-    code: Type.Enum(CAUSE_CODES),
+    code: Type.Enum(POD_CAUSES),
     object: Type.Object({
       kind: Type.Enum(['NodePool', 'EC2NodeClass', 'Pod', 'NodePolicy', 'CapacityQuota']),
       name: Type.String(),
@@ -243,10 +243,7 @@ export const DISRUPTION = Type.Object(
 const ONE_POD_VERDICT = Type.Object(
   {
     pod: text('namespace/name'),
-    code: Type.Enum([
-      ...(['running', 'held', 'waiting', 'fits', 'joining', 'bought'] as const),
-      ...(['unschedulable', 'gang', 'undecided', 'unknown'] as const),
-    ]),
+    code: Type.Enum(POD_VERDICTS),
     text: text('Text of the verdict'),
     cause: Type.Optional(CAUSE),
     preferences: Type.Optional(text('Decision on the preferences of the pod; absent if they have no price')),

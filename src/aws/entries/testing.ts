@@ -15,6 +15,7 @@ export { awsMetrics } from '../metrics.ts';
 export { fieldErrors } from '../nodeclass/fields.ts';
 export { staticFailure } from '../nodeclass/validation.ts';
 export { typesInUse } from '../offerings/metrics.ts';
+export { OBSTACLES } from '../offerings/offerings.ts';
 export { SHORTAGE_TTL_MS, UnavailableOfferings } from '../offerings/unavailable.ts';
 export type { AwsProvider } from '../options.ts';
 export { CLUSTER_UID_TAG, restrictedTags } from '../tags.ts';

@@ -42,24 +42,23 @@ export interface OfferingContext {
   readonly shiftedUntil?: ((zoneId: string) => number | undefined) | undefined;
 }
 
-/** Reason why an offering cannot be launched now. Codes are public. */
-export type ObstacleCode =
-  /**
-   * Permanent: AWS does not offer the type in the zone, the NodeClass has no subnet there, or it is incompatible with
-   * the type.
-   */
-  | 'not-offered'
-  | 'no-subnet'
-  | 'incompatible'
-  /** Temporary. */
-  | 'zonal-shift'
-  | 'insufficient-capacity'
-  | 'capacity-type-refused'
-  | 'subnets-full'
-  | 'no-spot-price'
-  | 'no-on-demand-price'
-  | 'reservation-used-up'
-  | 'reservation-expiring';
+/** Reasons why an offering cannot be launched now. docs/reference/formats/codes.md has a row for each. */
+export const OBSTACLES = [
+  // lasting
+  'not-offered',
+  'no-subnet',
+  'incompatible',
+  // temporary
+  'zonal-shift',
+  'insufficient-capacity',
+  'capacity-type-refused',
+  'subnets-full',
+  'no-spot-price',
+  'no-on-demand-price',
+  'reservation-used-up',
+  'reservation-expiring',
+] as const;
+export type ObstacleCode = (typeof OBSTACLES)[number];
 
 export interface Obstacle {
   readonly code: ObstacleCode;

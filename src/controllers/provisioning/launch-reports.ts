@@ -1,6 +1,6 @@
 /** Reports unproductive launches: the condition of the NodePool, an event, metrics and `/debug/launches`. */
 import { type NodePool, uidOf } from '#api/objects';
-import { causeKey, type LaunchCauseCode } from '#engine/solve';
+import { causeKey, LAUNCH_CAUSES, type LaunchCauseCode } from '#engine/solve';
 import { timestamp } from '#lib';
 import { monotonicMs } from '#lib/clock';
 import { eventOf, LAUNCHES_ABANDONED, LAUNCHES_UNPRODUCTIVE } from '#observe/events';
@@ -15,17 +15,6 @@ import type { Abandonment, CauseRecord, PoolBudget } from './pool-budget.ts';
 const HOUR_MS = 3_600_000;
 /** EC2 bills at least a minute. */
 const LEAST_BILLED_MS = 60_000;
-
-const CODES: Readonly<Record<LaunchCauseCode, true>> = {
-  taint: true,
-  label: true,
-  resource: true,
-  'host-port': true,
-  volume: true,
-  'not-used': true,
-  'never-joined': true,
-  terminated: true,
-};
 
 /** Cause in a NodePool, as `/debug/launches` shows it. */
 export interface PoolReport extends ReportedCause {
@@ -69,7 +58,7 @@ export class LaunchReports {
   forget(nodepool: string): void {
     this.#changed.delete(nodepool);
     this.#abandoning.delete(nodepool);
-    for (const cause of Object.keys(CODES))
+    for (const cause of LAUNCH_CAUSES)
       this.#deps.metrics.counter(NODEPOOLS_LAUNCHES_UNPRODUCTIVE).remove({ nodepool, cause });
   }
 

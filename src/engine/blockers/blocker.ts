@@ -1,24 +1,13 @@
 /** Obstacles to the drain or the disruption of a node. All types of this file are public formats. */
 import type { MoveWorth } from '../disruption/move-worth.ts';
 import type { BlockCode } from '../disruption/reasons.ts';
+import type { DRAIN_BLOCKERS } from '../reason-codes.ts';
 
 /**
  * Code of an obstacle. Codes are never renamed or reused. The block codes, `budget`, `rollout` and `claims-ignored` apply to
  * nodes that are not drained; the remaining codes apply to nodes that are being drained.
  */
-type BlockerCode =
-  | BlockCode
-  | 'budget'
-  | 'rollout'
-  | 'claims-ignored'
-  | 'deadline-unreadable'
-  | 'pod-terminating'
-  | 'pod-eviction'
-  | 'volume-attached'
-  | 'no-controller'
-  | 'instance'
-  | 'node-finalizer'
-  | 'nodeclaim-finalizer';
+type BlockerCode = BlockCode | (typeof DRAIN_BLOCKERS)[number];
 
 /**
  * Condition that ends an obstacle without intervention. `never`: only a change of the object helps. `does-not-block`: the drain

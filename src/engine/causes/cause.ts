@@ -1,4 +1,5 @@
 /** Cause for which a pod stays pending, as data. Events, logs, pages and the command line render it with `causeText`. */
+import type { POD_CAUSES } from '../reason-codes.ts';
 
 /** Object that limits several NodePools together. */
 export interface CeilingObject {
@@ -11,31 +12,7 @@ export interface CauseObject {
   readonly name: string;
 }
 
-/** Codes are public. */
-export const CAUSE_CODES = [
-  /** The pod selects a NodePool that does not exist. */
-  'no-such-nodepool',
-  /** Requirements of the NodePool exclude the pod. */
-  'requirements',
-  /** Nodes of the NodePool do not have a label that the pod requires. */
-  'undefined-label',
-  /** No instance type has the properties that the pod or the NodePool requires. */
-  'unknown-instance-type',
-  /** No subnet or offering exists in the zones, or with the capacity type, that the pod or the NodePool requires. */
-  'not-offered',
-  /** All matching offerings are out of capacity. */
-  'sold-out',
-  /** All matching offerings are spot offerings above the maximum price of a NodePolicy. */
-  'spot-price',
-  /** The codes of misfits, except that the codes above replace `instance-types`. */
-  ...(['too-large', 'taint', 'limits', 'min-values', 'topology', 'volume', 'devices', 'host-port'] as const),
-  'volume-limit',
-  /** A ceiling for several NodePools together. */
-  'ceiling',
-  ...(['reserved-capacity', 'launch-withheld'] as const),
-  ...(['not-ready', 'static', 'deleting', 'no-instance-types', 'unreadable'] as const),
-] as const;
-export type CauseCode = (typeof CAUSE_CODES)[number];
+export type CauseCode = (typeof POD_CAUSES)[number];
 
 /** Change that a remedy names, as data. */
 export interface RemedyChange {

@@ -5,6 +5,7 @@ import { UNSUPPORTED } from '../dra/pod-claims.ts';
 import type { PodRefusal } from '../model.ts';
 import type { Preemption } from '../preemption.ts';
 import { requestUsedBy } from '../provisioning-requests.ts';
+import type { POD_VERDICTS } from '../reason-codes.ts';
 import { misfitText } from '../solver/misfits.ts';
 import { type Cause, causeText, withDetails } from './cause.ts';
 
@@ -18,17 +19,7 @@ export interface PodVerdict {
    * not joined the cluster yet. `bought`: needs a new node. `gang`: the gang of the pod is not complete, is held, or has a mark
    * that is not valid. `undecided`: no decision yet.
    */
-  readonly code:
-    | 'running'
-    | 'held'
-    | 'waiting'
-    | 'fits'
-    | 'joining'
-    | 'bought'
-    | 'unschedulable'
-    | 'gang'
-    | 'undecided'
-    | 'unknown';
+  readonly code: (typeof POD_VERDICTS)[number];
   readonly text: string;
   /** Cause in the NodePool that the pod is meant for. */
   readonly cause?: Cause;

@@ -6,6 +6,7 @@ import { defined, timestamp } from '#lib';
 import type { StateNode } from '../model.ts';
 import { joinProgress } from '../node-join.ts';
 import { isWaitingForEviction } from '../pods.ts';
+import type { NODE_OUTCOMES } from '../reason-codes.ts';
 import type { NodeRepair } from '../repair.ts';
 import { type Allowance, budgetRemark } from './budgets/budgets.ts';
 import { consolidatableIn } from './candidates/consolidate-after.ts';
@@ -38,11 +39,7 @@ const CHANGING: ReadonlySet<BlockCode> = new Set([
   ...(['pod-do-not-disrupt', 'pdb', 'several-pdbs'] as const),
 ]);
 
-/**
- * `chosen`: the first method with a command disrupts the node. `next`: the command of a later method would disrupt the node.
- * `not-reached`: no command includes the node, and there is no reason specific to the node. Codes are public.
- */
-export type VerdictCode = BlockCode | DeclineCode | 'chosen' | 'next' | 'not-reached';
+export type VerdictCode = BlockCode | DeclineCode | (typeof NODE_OUTCOMES)[number];
 
 /** Verdict of one method on a node. */
 interface MethodVerdict extends Reason<VerdictCode> {

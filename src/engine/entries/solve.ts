@@ -52,6 +52,7 @@ export {
   requestTriedBy,
   requestUsedBy,
 } from '../provisioning-requests.ts';
+export { LAUNCH_CAUSES } from '../reason-codes.ts';
 export { checkRemedies, provePodRemedy } from '../remedy-check.ts';
 export { solve } from '../solve.ts';
 export type { RankedNode } from '../solver/emptiable.ts';

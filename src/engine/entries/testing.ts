@@ -2,7 +2,6 @@
 export { BLOCKER_ENDS } from '../blockers/blocker.ts';
 export { MOST_VIRTUAL_PODS } from '../capacity-buffers.ts';
 export { sumsOf } from '../capacity-terms.ts';
-export { CAUSE_CODES } from '../causes/cause.ts';
 export { refusalNoteOf } from '../causes/pod-verdict.ts';
 export { limitsCause } from '../causes/pool-cause.ts';
 export { allowances, allowedDisruptions } from '../disruption/budgets/budgets.ts';
@@ -27,5 +26,6 @@ export { placementRequests } from '../placement-requests.ts';
 export { STUCK_MS } from '../pods.ts';
 export { drawOf } from '../price-book/commitment.ts';
 export { nodeUsdPerHour } from '../purchase.ts';
+export { POD_CAUSES, POD_VERDICTS } from '../reason-codes.ts';
 export { sortPods } from '../solver/queue.ts';
 export { placeOf } from '../topology/base.ts';
