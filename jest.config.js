@@ -17,12 +17,12 @@ const project = (name, extra = {}) => ({
 
 export default {
   // `npm test` leaves out `architecture`, which `npm run check` runs, the suites that take longer, `long`, `operator` and
-  // `hostile` (`npm run test:operator` and so on), and the suites that need more than Node: `cluster` and `scenarios`, which
-  // need a Go toolchain (`npm run test:cluster`), and `moto`, which needs Python (`npm run test:moto`).
+  // `hostile` (`npm run test:operator` and so on), and the suites that need more than Node: `cluster`, `scenarios` and `kueue`,
+  // which need a Go toolchain (`npm run test:cluster` and `test:kueue`), and `moto`, which needs Python (`npm run test:moto`).
   projects: [
     ...['architecture', 'contract'].map((name) => project(name)),
     // Start operators in processes of their own.
-    ...['operator', 'hostile', 'cluster'].map((name) =>
+    ...['operator', 'hostile', 'cluster', 'kueue'].map((name) =>
       project(name, { globalSetup: '<rootDir>/test/support/operator/bundle.ts' }),
     ),
     ...['unit', 'conformance'].map((name) => project(name, { testPathIgnorePatterns: ['\\.long\\.test\\.ts$'] })),

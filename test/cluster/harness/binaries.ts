@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { access, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -14,6 +14,7 @@ const run = promisify(execFile);
 export const KUBERNETES_VERSION = '1.36.3';
 export const ETCD_VERSION = '3.6.16';
 export const HELM_VERSION = '3.22.0';
+export const KUEUE_VERSION = '0.17.0';
 
 /** A compiler that collects garbage only at this limit needs a third less CPU time. */
 const COMPILER_HEAP = { GOGC: 'off', GOMEMLIMIT: '2GiB' };
@@ -99,6 +100,22 @@ const HELM: Source = {
   linkerFlags: [`-X helm.sh/helm/v3/internal/version.version=v${HELM_VERSION}`],
 };
 
+/** Only its own suite needs it. */
+const KUEUE: Source = {
+  tool: 'kueue',
+  version: KUEUE_VERSION,
+  module: 'sigs.k8s.io/kueue',
+  commands: { kueue: 'sigs.k8s.io/kueue/cmd/kueue' },
+  linkerFlags: [`-X sigs.k8s.io/kueue/pkg/version.GitVersion=v${KUEUE_VERSION}`],
+};
+
+/** Modules of the kinds that Kueue queues, with their CustomResourceDefinitions. */
+const QUEUED_KINDS: Readonly<Record<string, string>> = {
+  'sigs.k8s.io/jobset': 'config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml',
+  'sigs.k8s.io/lws': 'config/crd/bases/leaderworkerset.x-k8s.io_leaderworkersets.yaml',
+  'github.com/ray-project/kuberay/ray-operator': 'config/crd/bases/ray.io_rayclusters.yaml',
+};
+
 /** Interpreter of Lua that Argo CD contains. */
 const LUA = { tool: 'glua', version: '1.1.1' };
 
@@ -138,6 +155,38 @@ export const helmProgram = async (progress: (message: string) => void = () => {}
 /** Returns the executable of the kubelet, and builds it if it is missing. */
 export const kubeletProgram = async (progress: (message: string) => void = () => {}): Promise<string> =>
   join(await built(KUBELET, (work) => build(KUBELET, work), progress), 'kubelet');
+
+/** Kueue's controller and the files of its release. */
+export interface KueueFiles {
+  readonly program: string;
+  /** Archive of the chart. */
+  readonly chart: string;
+  /** Folder with the CustomResourceDefinitions of JobSet, LeaderWorkerSet and RayCluster. */
+  readonly kinds: string;
+}
+
+/** Returns the files of Kueue, and builds missing ones. */
+export async function kueueFiles(progress: (message: string) => void = () => {}): Promise<KueueFiles> {
+  const helm = await helmProgram(progress);
+  const make = async (work: string): Promise<void> => {
+    await build(KUEUE, work);
+    const bin = join(work, 'bin');
+    await mkdir(join(bin, 'kinds'));
+    for (const [module, file] of Object.entries(QUEUED_KINDS))
+      await writeFile(join(bin, 'kinds', basename(file)), await readFile(join(await moduleFolder(work, module), file)));
+    await run(helm, ['package', join(await moduleFolder(work, KUEUE.module), 'charts/kueue'), '--destination', bin]);
+  };
+  const folder = await built(KUEUE, make, progress);
+  return {
+    program: join(folder, 'kueue'),
+    chart: join(folder, `kueue-${KUEUE_VERSION}.tgz`),
+    kinds: join(folder, 'kinds'),
+  };
+}
+
+/** Returns the folder of a module that the wrapper module in `work` uses. */
+const moduleFolder = async (work: string, module: string): Promise<string> =>
+  (await go(work, 'list', '-mod=mod', '-m', '-f', '{{.Dir}}', module)).trim();
 
 /** Returns the executable of the Lua interpreter, and builds it if it is missing. */
 export async function luaProgram(progress: (message: string) => void = () => {}): Promise<string> {

@@ -1,4 +1,4 @@
-/** Tokens of the chart's ServiceAccount. */
+/** Tokens of ServiceAccounts, by default of the chart's. */
 import { createSign, randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { KubeObject } from '#api/objects';
@@ -7,16 +7,26 @@ import type { ControlPlane } from './controlplane.ts';
 
 const NAMESPACE = 'kube-system';
 const NAME = 'karpenter';
-const PATH = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/${NAME}`;
+const PATH = pathOf({ namespace: NAMESPACE, name: NAME });
 /** Value of the API server's flag. */
 const ISSUER = 'https://kubernetes.default.svc';
 /** The API server accepts tokens for this time after their expiry. */
 const LEEWAY_S = 60;
 
+interface Account {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+function pathOf({ namespace, name }: Account): string {
+  return `/api/v1/namespaces/${namespace}/serviceaccounts/${name}`;
+}
+
 /** Requests a token from the TokenRequest API, as the kubelet does for a pod. */
-export async function newToken(kube: KubeApi, expirationSeconds: number): Promise<string> {
+export async function newToken(kube: KubeApi, expirationSeconds: number, account?: Account): Promise<string> {
+  const path = account === undefined ? PATH : pathOf(account);
   const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds } };
-  const answer = (await kube.raw('POST', `${PATH}/token`, request)) as { readonly status: { readonly token: string } };
+  const answer = (await kube.raw('POST', `${path}/token`, request)) as { readonly status: { readonly token: string } };
   return answer.status.token;
 }
 
