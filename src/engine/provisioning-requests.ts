@@ -117,8 +117,11 @@ export function phaseOf(request: ProvisioningRequest): RequestPhase {
   return isTrue(request, PROVISIONED) ? 'booked' : 'open';
 }
 
+const createdMs = ({ metadata }: ProvisioningRequest): number => timeOf(metadata.creationTimestamp) || 0;
+
+/** A time before the creation is not valid, and would delete a new request. */
 const sinceMs = (request: ProvisioningRequest, type: string): number =>
-  timeOf(getCondition(request, type)?.lastTransitionTime) || 0;
+  Math.max(createdMs(request), timeOf(getCondition(request, type)?.lastTransitionTime) || 0);
 
 const totalOf = ({ spec }: ProvisioningRequest): number => spec.podSets.reduce((sum, { count }) => sum + count, 0);
 
@@ -157,8 +160,7 @@ export function nextDueMs(request: ProvisioningRequest): number {
 const deletedMs = (request: ProvisioningRequest): number =>
   Math.max(...[PROVISIONED, FAILED, CAPACITY_REVOKED].map((type) => sinceMs(request, type))) + MOST_AGE_MS;
 
-const expiresMs = (request: ProvisioningRequest): number =>
-  (timeOf(request.metadata.creationTimestamp) || 0) + parametersOf(request).validMs;
+const expiresMs = (request: ProvisioningRequest): number => createdMs(request) + parametersOf(request).validMs;
 
 const failure = (reason: string, message: string): ConditionUpdate => ({
   type: FAILED,

@@ -3,7 +3,7 @@
  * again. A batcher collects triggers that arrive close together into one run.
  */
 
-import { DISRUPTED_TAINT, isTrue, NODE, NODE_POOL, type Node, type NodePool, POD, type Pod, READY } from '#api/objects';
+import { DISRUPTED_TAINT, NODE, NODE_POOL, type Node, type NodePool, POD, type Pod } from '#api/objects';
 import { isUnschedulable, podKey, sameTaint } from '#engine/model';
 import { after, type Reconciler, settled } from '#kube/reconcilers';
 import { timeOf } from '#lib';
@@ -12,6 +12,7 @@ import { nominateNode, someAwaitReadiness } from '#planner';
 import { isUntried, replicatorOf, UnschedulableReplicators } from '#state';
 import type { Deps } from '../deps.ts';
 import { nodeClassesOf } from '../node-classes.ts';
+import { mayTakeMore } from '../ready-pools.ts';
 
 interface BatchWindow {
   /** Time without a trigger after which a window closes, in milliseconds. */
@@ -214,14 +215,6 @@ export function nodeTrigger(batcher: PodBatcher): Reconciler<Node> {
     },
   };
 }
-
-/**
- * Returns true if a NodePool became ready, or was edited while ready, because such a NodePool may accept pods that no NodePool
- * accepted before.
- */
-const mayTakeMore = (pool: NodePool, before: NodePool | undefined): boolean =>
-  isTrue(pool, READY) &&
-  (before === undefined || !isTrue(before, READY) || before.metadata.generation !== pool.metadata.generation);
 
 /**
  * Runs immediately if no other NodePool is about to become ready, because earlier pods have waited long enough. Otherwise a run

@@ -1,10 +1,14 @@
 /** Provides capacity for ProvisioningRequests, holds it for a time, and writes the result to their status. */
 import { LRUCache } from 'lru-cache';
 import {
+  CAPACITY_QUOTA,
   type ConditionUpdate,
   getCondition,
   type KubeObject,
+  NODE_POLICY,
+  NODE_POOL,
   NODEPOOL_LABEL,
+  type NodePool,
   POD,
   POD_TEMPLATE,
   type Pod,
@@ -19,6 +23,7 @@ import {
   acceptance,
   type BufferOutcome,
   bookingFailure,
+  CHECK_CAPACITY,
   dueChange,
   hasRoomBeside,
   isHandled,
@@ -45,6 +50,7 @@ import { PODS_BY_NODE } from '#state';
 import type { VirtualOutcomes } from '../capacitybuffer/resolution.ts';
 import type { Deps } from '../deps.ts';
 import { gangIdsOf } from '../gang-ids.ts';
+import { mayTakeMore } from '../ready-pools.ts';
 import { retryWrites } from '../retry.ts';
 
 /** Interval of provisioning runs while a request waits for its nodes, and of checks of its bookings. */
@@ -68,6 +74,8 @@ interface Provisioning {
 
 interface Attempts {
   readonly failures: number;
+  /** Time of the last attempt, by the clock's time. */
+  readonly triedMs: number;
   /** By the clock's time. */
   readonly nextMs: number;
 }
@@ -86,12 +94,45 @@ const ofBoundPods: Trigger = {
   },
 };
 
+const mayLaunch = ({ spec }: ProvisioningRequest): boolean => spec.provisioningClassName !== CHECK_CAPACITY;
+
+/** Returns the last attempt that the status shows, for a process that has not tried the request yet. */
+function attemptIn(request: ProvisioningRequest): Omit<Attempts, 'failures'> {
+  const { reason, message, lastTransitionTime } = getCondition(request, PROVISIONED) ?? {};
+  const isRefused = reason === 'CapacityIsNotFound' && message !== NO_POOLS.message;
+  if (!isRefused) return { triedMs: 0, nextMs: 0 };
+  const triedMs = timeOf(lastTransitionTime) || 0;
+  return { triedMs, nextMs: triedMs + FIRST_BACK_OFF_MS };
+}
+
+/**
+ * Returns triggers for changes after which more nodes may be allowed: a NodePool that becomes ready or is edited, and edited or
+ * deleted ceilings.
+ */
+function raisingTriggers(keysIf: (isRaised: boolean) => readonly Key[]): readonly Trigger[] {
+  const isEdited = (object: KubeObject, before: KubeObject | undefined): boolean =>
+    before !== undefined && object.metadata.generation !== before.metadata.generation;
+  const ofCeilings = [NODE_POLICY, CAPACITY_QUOTA].map(
+    (kind): Trigger => ({
+      kind,
+      optional: true,
+      deferred: true,
+      keysFor: (object, event, before) => keysIf(event === 'deleted' || isEdited(object, before)),
+    }),
+  );
+  const ofPools: Trigger<NodePool> = {
+    kind: NODE_POOL,
+    keysFor: (pool, event, before) => keysIf(event === 'updated' && mayTakeMore(pool, before)),
+  };
+  return [ofPools as unknown as Trigger, ...ofCeilings];
+}
+
 export class ProvisioningRequests implements Reconciler<ProvisioningRequest> {
   readonly name = 'provisioningrequest';
   readonly watches = PROVISIONING_REQUEST;
   readonly optional = true;
   readonly concurrency = 10;
-  readonly triggers: readonly Trigger[] = [ofBoundPods];
+  readonly triggers: readonly Trigger[];
   readonly #deps: Deps;
   readonly #provisioning: Provisioning;
   readonly #store: Store<ProvisioningRequest>;
@@ -106,6 +147,8 @@ export class ProvisioningRequests implements Reconciler<ProvisioningRequest> {
   /** Times since which bookings have no room for all pods, by namespaced name. */
   readonly #lostMs = new Map<string, number>();
   #isKnown = false;
+  /** Time at which a NodePool or a ceiling changed such that it may allow more nodes. */
+  #raisedMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: Deps, provisioning: Provisioning) {
     const { cluster, informers, metrics } = deps;
@@ -113,6 +156,7 @@ export class ProvisioningRequests implements Reconciler<ProvisioningRequest> {
     this.#provisioning = provisioning;
     this.#store = informers.store(PROVISIONING_REQUEST, {}, { optional: true });
     this.#pods = informers.store(POD, { [PODS_BY_REQUEST]: requestOf });
+    this.triggers = [ofBoundPods, ...raisingTriggers((isRaised) => (isRaised ? this.#raised() : []))];
     metrics.counter(PROVISIONING_REQUESTS);
     cluster.virtualPods.addSource(() => this.#areAllSeen());
     cluster.usesRequest = (pod) => this.#provides(pod);
@@ -177,13 +221,19 @@ export class ProvisioningRequests implements Reconciler<ProvisioningRequest> {
     return this.#pods.byIndex(PODS_BY_REQUEST, key).filter(isScheduled);
   }
 
-  /** Returns the time of the next attempt for an open request. */
+  /** Notes that more nodes may be allowed. Returns the requests that launches can serve. */
+  #raised(): readonly Key[] {
+    if (!this.#store.synced) return [];
+    this.#raisedMs = this.#deps.clock.now();
+    const served = this.#store.list().filter((each) => isHandled(each) && phaseOf(each) === 'open' && mayLaunch(each));
+    return served.map((each) => refOf(requestKey(each)));
+  }
+
+  /** Returns the time of the next attempt for an open request. A raised limit makes it due, at most once in some seconds. */
   #nextMs(request: ProvisioningRequest): number {
-    const known = this.#attempts.get(uidOf(request));
-    if (known !== undefined) return known.nextMs;
-    const { reason, message, lastTransitionTime } = getCondition(request, PROVISIONED) ?? {};
-    const isRefused = reason === 'CapacityIsNotFound' && message !== NO_POOLS.message;
-    return isRefused ? (timeOf(lastTransitionTime) || 0) + FIRST_BACK_OFF_MS : 0;
+    const { triedMs, nextMs } = this.#attempts.get(uidOf(request)) ?? attemptIn(request);
+    if (!mayLaunch(request) || this.#raisedMs < triedMs) return nextMs;
+    return Math.min(nextMs, Math.max(this.#raisedMs, triedMs + REVIEW_MS));
   }
 
   async #change(request: ProvisioningRequest, due: ConditionUpdate | 'delete'): Promise<Outcome> {
@@ -223,8 +273,9 @@ export class ProvisioningRequests implements Reconciler<ProvisioningRequest> {
   /** Ends an attempt without a solve, because too many virtual pods exist. */
   async #postpone(request: ProvisioningRequest): Promise<void> {
     this.#withdraw(requestKey(request));
-    const nextMs = this.#deps.clock.now() + FIRST_BACK_OFF_MS;
-    this.#attempts.set(uidOf(request), { failures: 0, nextMs });
+    const triedMs = this.#deps.clock.now();
+    const nextMs = triedMs + FIRST_BACK_OFF_MS;
+    this.#attempts.set(uidOf(request), { failures: 0, triedMs, nextMs });
     const message =
       'Capacity is not found: the pods of other ProvisioningRequests and CapacityBuffers reach the common limit. ' +
       `The next attempt is at ${timestamp(nextMs)}.`;
@@ -312,7 +363,7 @@ export class ProvisioningRequests implements Reconciler<ProvisioningRequest> {
       this.#replace(request, requestPods(request, this.#sets.get(key) ?? [], this.#scheduled(key)));
     } else if (update.type !== PROVISIONED) this.#withdraw(key);
     else if (isRefused && !isLaunched) {
-      this.#attempts.set(uid, { failures: failures + 1, nextMs });
+      this.#attempts.set(uid, { failures: failures + 1, triedMs: nowMs, nextMs });
       this.#withdraw(key);
     }
     if (isFound || update.type !== PROVISIONED) this.#count(request, update);

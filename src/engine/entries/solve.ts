@@ -36,6 +36,7 @@ export {
 export {
   acceptance,
   bookingFailure,
+  CHECK_CAPACITY,
   dueChange,
   isHandled,
   isProvidedBy,

@@ -4,6 +4,7 @@ import {
   CONSUME_REQUEST_ANNOTATIONS,
   DELETION_COST_ANNOTATION,
   getCondition,
+  NODE_POOL,
   POD,
   POD_TEMPLATE,
   type Pod,
@@ -173,6 +174,36 @@ describe.each([BEST_EFFORT, ATOMIC])('a ProvisioningRequest of the class %s', (c
     await begin({ cpu: '16' }, 2 * MINUTE);
     expect([is('Provisioned'), world.cloud.creations]).toEqual(['False/CapacityIsNotFound', 0]);
     expect(message('Provisioned')).toContain('NodePool "default"');
+  });
+
+  it.each<[string, () => void]>([
+    ['a limit is raised', () => world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { limits: { cpu: '64' } } })],
+    ['another NodePool becomes ready', () => world.nodePool('other')],
+  ])('is tried again within seconds when %s, and not again for each further edit', async (_, raise) => {
+    template();
+    request(10, className);
+    await begin({ cpu: '16' }, 2 * MINUTE);
+    expect([is('Provisioned'), world.cloud.creations]).toEqual(['False/CapacityIsNotFound', 0]);
+    raise();
+    await world.pass(15);
+    expect(world.cloud.creations).toBeGreaterThan(0);
+    await world.pass(MINUTE);
+    expect(is('Provisioned')).toBe('True/CapacityIsProvisioned');
+  });
+
+  it('is tried at most once in ten seconds while a NodePool is edited without effect', async () => {
+    template();
+    request(10, className);
+    await begin({ cpu: '16' }, MINUTE / 2);
+    const writes = new Set<string>();
+    for (let edit = 0; edit < 60; edit += 1) {
+      world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { limits: { cpu: `${15 + (edit % 2)}` } } });
+      await world.pass(1);
+      writes.add(message('Provisioned'));
+    }
+    expect(writes.size).toBeGreaterThanOrEqual(3);
+    expect(writes.size).toBeLessThanOrEqual(8);
+    expect(world.cloud.creations).toBe(0);
   });
 
   it('fails without a retry if every instance type is too small', async () => {
