@@ -9,8 +9,9 @@ import {
   type NodePool,
 } from '#api/objects';
 import { disruptionCost } from './disruption/candidates/disruption-cost.ts';
+import { type GangUnit, gangUnits } from './gangs/gang-units.ts';
 import { cheapestPrice, compareText, compatibleOfferings, isReserved, requirementsOf } from './instance-types.ts';
-import type { InstanceType, PlannedClaim, PoolInput, StateNode } from './model.ts';
+import type { EngineSnapshot, InstanceType, PlannedClaim, PoolInput, StateNode } from './model.ts';
 import { claimExtras } from './node-extras.ts';
 import { SIMULATION_ONLY, templateRequirements } from './node-template.ts';
 import { doNotDisrupt, isActive, isOwnedByDaemonSet, isTerminal } from './pods.ts';
@@ -73,15 +74,41 @@ export interface StaticClaim {
 /**
  * Returns the members to delete if there are too many: members without an instance first, then nodes without pods, then nodes
  * with disruptable pods, by disruption cost. Within nodes without pods, uninitialized nodes come first, because a replacement
- * that does not join must not cost the node that it was to replace.
+ * that does not join must not cost the node that it was to replace. Nodes of running gangs follow, all nodes of a gang together,
+ * and last nodes with pods or gangs that stay until they finish.
  */
-export function surplus(members: readonly StaticClaim[], count: number, nowMs: number): readonly StaticClaim[] {
+export function surplus(
+  members: readonly StaticClaim[],
+  count: number,
+  { nowMs, gangGroups }: { readonly nowMs: number; readonly gangGroups?: EngineSnapshot['gangGroups'] },
+): readonly StaticClaim[] {
   if (count <= 0) return [];
-  return members
-    .map((member) => ({ member, rank: rankOf(member, nowMs), cost: costOf(member, nowMs) }))
+  const gangs = gangUnits(
+    members.flatMap(({ stateNode }) => stateNode ?? []),
+    gangGroups,
+  );
+  const ranked = members.map((member) => {
+    const gang = gangs.get(member.stateNode?.providerId ?? '');
+    return { member, rank: Math.max(rankOf(member, nowMs), rankOfGang(gang)), cost: costOf(member, nowMs), gang };
+  });
+  // a gang ends with its first node, so the rest of its nodes have its rank and its cost
+  const ofGang = Map.groupBy(ranked, ({ gang }) => gang);
+  const wholeOf = ({ gang, rank, cost }: (typeof ranked)[number]): { readonly rank: number; readonly cost: number } => {
+    const nodes = gang === undefined ? [] : (ofGang.get(gang) ?? []);
+    if (nodes.length === 0) return { rank, cost };
+    return {
+      rank: Math.max(...nodes.map((each) => each.rank)),
+      cost: nodes.reduce((sum, each) => sum + each.cost, 0),
+    };
+  };
+  return ranked
+    .map((each) => ({ ...each, ...wholeOf(each), unit: each.gang?.providerIds[0] ?? '' }))
     .sort(
       (a, b) =>
-        a.rank - b.rank || a.cost - b.cost || compareText(a.member.claim.metadata.name, b.member.claim.metadata.name),
+        a.rank - b.rank ||
+        a.cost - b.cost ||
+        compareText(a.unit, b.unit) ||
+        compareText(a.member.claim.metadata.name, b.member.claim.metadata.name),
     )
     .slice(0, count)
     .map(({ member }) => member);
@@ -92,9 +119,15 @@ function rankOf({ claim, stateNode }: StaticClaim, nowMs: number): number {
   if (!claim.status?.providerID) return 0;
   const pods = (stateNode?.pods ?? []).filter((pod) => !isTerminal(pod));
   const isProtected = pods.some((pod) => isActive(pod) && doNotDisrupt(pod, nowMs));
-  if (isProtected) return 4;
+  if (isProtected) return 5;
   if (!pods.every(isOwnedByDaemonSet)) return 3;
   return stateNode?.initialized ? 2 : 1;
+}
+
+/** Returns the least rank of a node of a running gang. */
+function rankOfGang(gang: GangUnit | undefined): number {
+  if (gang === undefined) return 0;
+  return gang.waitsForEnd ? 5 : 4;
 }
 
 function costOf({ claim, stateNode }: StaticClaim, nowMs: number): number {

@@ -59,6 +59,7 @@ export function blockersOf(cluster: ClusterState, { settings, ...parts }: Blocke
     ...parts,
     ...movePrices(cluster, settings),
     nodes: cluster.nodes(),
+    gangGroups: cluster.gangGroups(),
     podDisruptionBudgets: podDisruptionBudgets.list(),
     ignoresClaims: cluster.devices === undefined,
     volumeAttachments: volumeAttachments.list(),

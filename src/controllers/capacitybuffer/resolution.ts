@@ -22,6 +22,7 @@ import {
   type BufferTarget,
   bufferKey,
   bufferOutcomes,
+  consumersOf,
   INFEASIBLE,
   isActive,
   isProblem,
@@ -40,6 +41,8 @@ import type { Deps } from '../deps.ts';
 import { retryWrites } from '../retry.ts';
 
 const REVIEW_MS = 30_000;
+/** Maximum number of pods that are remembered for a buffer, which is also the limit of its virtual pods. */
+const MOST_CONSUMERS = 20_000;
 const FULFILLED = 'Pods have taken all room, and it is not made again';
 const UNSUPPORTED_STRATEGY = 'UnsupportedStrategy';
 
@@ -60,6 +63,8 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
   /** Inputs of the virtual pods of each buffer. */
   readonly #made = new Map<string, string>();
   readonly #seen = new Set<string>();
+  /** Pods that this process has seen with the room of each buffer that is not filled again, by UID. They may be deleted. */
+  readonly #consumers = new Map<string, Map<string, Pod>>();
   #isKnown = false;
 
   constructor(deps: Deps, provisioning: Provisioning) {
@@ -81,6 +86,7 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
   removed(ref: Key): void {
     this.#withdraw(keyOf(ref));
     this.#seen.delete(keyOf(ref));
+    for (const key of this.#consumers.keys()) if (key.startsWith(`${keyOf(ref)} `)) this.#consumers.delete(key);
     this.#provisioning.trigger(keyOf(ref));
   }
 
@@ -95,8 +101,8 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
       await this.#fail(buffer, target);
     } else {
       const others = this.#deps.cluster.virtualPods.countBeside(bufferKey(buffer));
-      const { clock, cluster } = this.#deps;
-      const pods = (): readonly Pod[] => cluster.stores.pods.list();
+      const { clock } = this.#deps;
+      const pods = (): readonly Pod[] => this.#withFormerConsumers(buffer, target.template);
       const size = bufferSize(buffer, target, { nowMs: clock.now(), reserved: others, pods });
       if (isProblem(size)) {
         await this.#fail(buffer, size);
@@ -142,6 +148,23 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
     if (this.#made.get(key) === basis) return;
     this.#made.set(key, basis);
     cluster.virtualPods.replace(key, virtualPods(buffer, template, replicas, clock.now()));
+  }
+
+  /**
+   * Returns the pods of the cluster, and for a buffer that is not filled again also deleted pods that have taken its room. The
+   * pods of an earlier generation of the buffer are forgotten, as in the status.
+   */
+  #withFormerConsumers(buffer: CapacityBuffer, template: PodTemplate['template']): readonly Pod[] {
+    const pods = this.#deps.cluster.stores.pods.list();
+    if (own(buffer.metadata.annotations ?? {}, BUFFER_REFILL_ANNOTATION) === undefined) return pods;
+    const key = `${bufferKey(buffer)} ${buffer.metadata.generation ?? 0}`;
+    const known = this.#consumers.get(key) ?? new Map<string, Pod>();
+    for (const pod of consumersOf(buffer, template, pods)) if (known.size < MOST_CONSUMERS) known.set(uidOf(pod), pod);
+    for (const other of this.#consumers.keys())
+      if (other.startsWith(`${bufferKey(buffer)} `)) this.#consumers.delete(other);
+    this.#consumers.set(key, known);
+    const present = new Set(pods.map(uidOf));
+    return [...pods, ...[...known.values()].filter((pod) => !present.has(uidOf(pod)))];
   }
 
   #withdraw(key: string): void {

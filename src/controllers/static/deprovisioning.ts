@@ -75,7 +75,8 @@ export function staticDeprovisioning(deps: Deps, queue: DisruptionQueue): Reconc
         claim,
         stateNode: cluster.nodeOfClaim(claim),
       }));
-      const tooMany = surplus(members, members.length - (pool.spec.replicas ?? 0), clock.now());
+      const facts = { nowMs: clock.now(), gangGroups: cluster.gangGroups() };
+      const tooMany = surplus(members, members.length - (pool.spec.replicas ?? 0), facts);
       await withBoundedConcurrency(tooMany, AT_ONCE, (member) => remove(pool, member, context));
       return after(REVIEW_MS);
     },

@@ -24,7 +24,8 @@ import { holdingRollout, rolloutRemedy, rolloutText } from '../disruption/rollou
 import { usesDevices } from '../dra/pod-claims.ts';
 import { pendingAttachments } from '../drain/attachments.ts';
 import { readDeadline } from '../drain/deadline.ts';
-import type { PoolInput, StateNode } from '../model.ts';
+import { type GangUnit, gangUnits } from '../gangs/gang-units.ts';
+import type { EngineSnapshot, PoolInput, StateNode } from '../model.ts';
 import {
   doNotDisrupt,
   isActive,
@@ -41,6 +42,7 @@ import { budgetedPods, podKeys, protectedPods } from './pods.ts';
 export interface BlockerContext {
   readonly nowMs: number;
   readonly nodes: readonly StateNode[];
+  readonly gangGroups?: EngineSnapshot['gangGroups'];
   /** All managed NodePools, with the instance types that determine the prices of their nodes. */
   readonly pools: readonly PoolInput[];
   /** Commitments of the price book, which reduce prices. */
@@ -66,7 +68,8 @@ export function* blockersIn(context: BlockerContext): Generator<NodeBlockers> {
   const attachments = Map.groupBy(context.volumeAttachments, ({ spec }) => spec.nodeName);
   const prices = nodePrices(nodes, context.pools, context.commitments);
   const worthOf = worths(context, pools);
-  const staying = { nowMs, podDisruptionBudgets, ignoresClaims, pools, allowances: standings(context) };
+  const gangs = gangUnits(nodes, context.gangGroups);
+  const staying = { nowMs, podDisruptionBudgets, ignoresClaims, pools, gangs, allowances: standings(context) };
   for (const node of nodes) {
     if (!isOurs(node)) continue;
     const waitsFor = waitOf(node);
@@ -174,6 +177,8 @@ interface StayContext {
   readonly nowMs: number;
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
   readonly ignoresClaims: boolean;
+  /** Nodes of running gangs, by provider id. */
+  readonly gangs: ReadonlyMap<string, GangUnit>;
   /** Managed NodePools by name. */
   readonly pools: ReadonlyMap<string, PoolInput>;
   /** Returns the use of the NodePools' budgets for a reason, by name. */
@@ -187,10 +192,17 @@ const BY_PODS: ReadonlySet<BlockCode> = new Set(['pod-do-not-disrupt', 'pdb', 's
 
 /** Finds the obstacles to the disruption of a node that is not being drained. */
 function stayBlockers(node: StateNode, waitsFor: WaitingFor, context: StayContext): readonly Blocker[] {
-  const { nowMs, pools, podDisruptionBudgets } = context;
+  const { nowMs, pools, podDisruptionBudgets, gangs } = context;
   // drift continues if the terminationGracePeriod will eventually remove protected pods
   const disruption = waitsFor === 'drift' ? 'eventual' : 'graceful';
-  const found = candidateOf(node, { nowMs, class: disruption, inProgress: new Set(), pools, podDisruptionBudgets });
+  const found = candidateOf(node, {
+    nowMs,
+    class: disruption,
+    inProgress: new Set(),
+    pools,
+    podDisruptionBudgets,
+    gangs,
+  });
   const others = [
     ...claimBlocker(node, context),
     ...rolloutBlocker(node, waitsFor, context),

@@ -125,6 +125,35 @@ describe('a CapacityBuffer', () => {
     expect(found().status).toBeUndefined();
   });
 
+  it('counts pods that were deleted before others were bound, if it is not filled again', async () => {
+    const labels = { app: 'web' };
+    world.kube.create(POD_TEMPLATE, {
+      apiVersion: 'v1',
+      kind: 'PodTemplate',
+      metadata: { name: 'labelled', namespace: NAMESPACE },
+      template: { metadata: { labels }, spec: spec('3') },
+    });
+    world.nodePool('default', { disruption: { consolidateAfter: 'Never', budgets: [{ nodes: '100%' }] } });
+    world.start(GATE);
+    buffer({ podTemplateRef: { name: 'labelled' }, replicas: 3 });
+    world.kube.patch(
+      CAPACITY_BUFFER,
+      { name: 'spare', namespace: NAMESPACE },
+      {
+        metadata: { annotations: { 'karpenter-ts.sh/buffer-refill': 'never' } },
+      },
+    );
+    await world.pass(60);
+    for (const left of [2, 1, 0]) {
+      const pods = world.pending(1, '3', 'web');
+      await world.pass(10);
+      world.removePods(...pods);
+      await world.pass(60);
+      expect(found().status?.replicas).toBe(left);
+    }
+    expect(getCondition(found(), 'Fulfilled')?.status).toBe('True');
+  });
+
   it('releases its nodes when it is deleted', async () => {
     podTemplate();
     buffer({ podTemplateRef: { name: 'small' }, replicas: 1 });

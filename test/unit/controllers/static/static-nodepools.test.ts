@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL, NODE_CLAIM, NODE_POOL, type NodePool } from '#api/objects';
+import { CAPACITY_TYPE_LABEL, NODE_CLAIM, NODE_POOL, type NodePool, POD, type Pod } from '#api/objects';
 import { InsufficientCapacity } from '#cloud';
 import { World } from '../harness.ts';
 
@@ -146,6 +146,35 @@ describe('a static NodePool', () => {
       true,
     );
     expect(world.eventReasons()).not.toContain('Evicted');
+  });
+
+  it('deletes nodes of a running gang after nodes with other pods, and all nodes of one gang before another', async () => {
+    await begin({ replicas: 5 });
+    const memberOf = (gang: string): Pod => {
+      const [pod] = world.pending(1, '1500m');
+      if (pod === undefined) throw new Error('no pod');
+      const annotations = { 'karpenter-ts.sh/gang': gang, 'karpenter-ts.sh/gang-disruption': 'Together' };
+      return world.kube.patch(POD, pod.metadata, { metadata: { annotations } });
+    };
+    for (const gang of ['a', 'b', 'a', 'b']) memberOf(gang);
+    world.pending(1, '1500m');
+    await world.pass(5);
+    expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
+    const gangs = (): readonly (string | undefined)[] =>
+      world.pods
+        .filter(
+          ({ metadata, spec }) =>
+            !metadata.deletionTimestamp &&
+            world.nodes.some((node) => node.metadata.name === spec.nodeName && !node.metadata.deletionTimestamp),
+        )
+        .map(({ metadata }) => metadata.annotations?.['karpenter-ts.sh/gang']);
+    scale(4);
+    await world.pass(20);
+    expect(gangs().toSorted()).toEqual(['a', 'a', 'b', 'b']);
+    scale(2);
+    await world.pass(20);
+    expect(gangs()).toHaveLength(2);
+    expect(new Set(gangs()).size).toBe(1);
   });
 
   it('replaces drifted nodes one by one, each after its replacement', async () => {

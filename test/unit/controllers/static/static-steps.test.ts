@@ -74,6 +74,7 @@ function clusterOf(
       reservedNodes: new NamedCounter(() => {}),
       observation: { of: () => undefined },
       claimsOfPool: () => claims,
+      gangGroups: () => new Map(),
       nodeOfClaim: ({ status }: NodeClaim) => ({
         providerId: status?.providerID,
         markedForDeletion: marked.includes(status?.providerID ?? ''),

@@ -282,6 +282,22 @@ describe('a node that is not disrupted', () => {
     expect(codesOf(stateNode('a', node))).toEqual(is);
   });
 
+  it('reports a running gang that stays until it finishes, on each of its nodes', () => {
+    const annotations = { 'karpenter-ts.sh/gang': 'train', 'karpenter-ts.sh/gang-disruption': 'WhenFinished' };
+    const member = (at: number): Pod => pod(`train-${at}`, { metadata: { annotations } });
+    const nodes = [0, 1].map((at) => stateNode(`n${at}`, { pods: [member(at)] }));
+    for (const [at, node] of nodes.entries()) {
+      const others = nodes.filter((each) => each !== node);
+      const [first] = found(node, { nodes: [node, ...others] })?.blockers ?? [];
+      expect([at, first?.code, first?.text]).toEqual([
+        at,
+        'gang',
+        'gang train (2 pods on 2 nodes) is not moved before it finishes',
+      ]);
+    }
+    expect(codesOf(stateNode('n', { pods: [member(0)] })) ?? []).not.toContain('gang');
+  });
+
   it('reports the pods that cannot move because their claims are ignored', () => {
     const claiming = { resourceClaims: [{ name: 'gpu', resourceClaimName: 'gpu' }] };
     const node = stateNode('a', { pods: [pod('plain'), pod('claiming', { spec: { containers: [], ...claiming } })] });
