@@ -49,7 +49,10 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   doctor: {
     question: 'why',
     summary: 'check an AWS account and a cluster against the requirements of the operator',
-    load: async () => (await import('./doctor.ts')).doctorCommand(VERSION),
+    load: async () => {
+      const [{ doctorCommand }, { examine }] = await Promise.all([import('./doctor.ts'), import('#aws/doctor')]);
+      return doctorCommand(VERSION, examine);
+    },
   },
   top: {
     question: 'cost',

@@ -3,7 +3,7 @@
  * and their remedies.
  */
 import { Command, Option } from 'commander';
-import { examine } from '#aws/doctor';
+import type { Examine } from '#cloud';
 import { withExamples } from './describe.ts';
 import { findingsText } from './render/findings.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
@@ -15,8 +15,11 @@ interface Flags {
   readonly output: Format;
 }
 
-/** @param version version of the product */
-export function doctorCommand(version: string): Command {
+/**
+ * @param version version of the product
+ * @param examine checks of the provider
+ */
+export function doctorCommand(version: string, examine: Examine): Command {
   return withExamples(new Command('doctor'), [
     { what: 'check the installation in the current context', command: 'karpenter doctor' },
     {

@@ -24,7 +24,21 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...['local', 'aws', 'controllers', 'engine-worker', 'planner', 'state', 'cloud', 'engine'],
     ...['kube', 'process', 'observe', 'api', 'lib'],
   ],
-  cli: ['live', 'replay', 'local', 'aws', 'planner', 'state', 'engine', 'kube', 'process', 'observe', 'api', 'lib'],
+  cli: [
+    'live',
+    'replay',
+    'local',
+    'aws',
+    'cloud',
+    'planner',
+    'state',
+    'engine',
+    'kube',
+    'process',
+    'observe',
+    'api',
+    'lib',
+  ],
 };
 /** Entry points, which may import every area. The demo starts the operator as a separate process. */
 const ENTRIES = new Set(['main.ts', 'operator-process.ts', 'program.ts', 'cli.ts', 'doctor.ts']);

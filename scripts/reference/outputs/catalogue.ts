@@ -1,7 +1,6 @@
 /** JSON Schemas of the JSON and YAML output of verbs. The output formats are public. */
 import type { TSchema } from 'typebox';
 import type { Declared } from '#api/schema';
-import type { Finding } from '#aws/doctor';
 import type { PoolOfferings } from '#aws/instance-types';
 import type {
   BudgetCalendar,
@@ -16,6 +15,7 @@ import type {
   Status,
   SupportReport,
 } from '#cli/testing';
+import type { Finding } from '#cloud';
 import type { NodeBlockers } from '#engine/drain';
 import type { InstanceTypeExplanation, NodeClaimExplanation, RequestExplanation } from '#engine/explanations';
 import type { DrainPlan } from '#engine/what-if';

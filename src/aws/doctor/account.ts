@@ -1,4 +1,5 @@
 /** Checks of the account: identity, permissions, cluster, interruption queue and the service-linked role for spot. */
+
 import {
   DescribeCapacityReservationsCommand,
   DescribeImagesCommand,
@@ -18,10 +19,11 @@ import { GetProductsCommand } from '@aws-sdk/client-pricing';
 import { GetQueueAttributesCommand, GetQueueUrlCommand } from '@aws-sdk/client-sqs';
 import { GetParameterCommand } from '@aws-sdk/client-ssm';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
+import type { Finding } from '#cloud';
 import type { Clients } from '../clients.ts';
 import { describeError, isNotFound } from '../errors.ts';
 import { signedRequest } from '../signed.ts';
-import { checkPermission, type Finding, fine, isDenied, problem, unknownFinding, warning } from './finding.ts';
+import { checkPermission, fine, isDenied, problem, unknownFinding, warning } from './finding.ts';
 
 const SPOT_ROLE = 'AWSServiceRoleForEC2Spot';
 

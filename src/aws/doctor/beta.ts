@@ -1,8 +1,10 @@
 /** Leftovers of Karpenter versions before 1.1 in a cluster. */
+
 import type { KubeObject } from '#api/objects';
+import type { Finding } from '#cloud';
 import { isNotFound } from '#kube/client';
 import type { HttpKubeReader } from '#kube/connection';
-import { type Finding, problem, warning } from './finding.ts';
+import { problem, warning } from './finding.ts';
 
 const COMPATIBILITY = /^compatibility\.karpenter\.(?:sh|k8s\.aws)\/v1beta1-/;
 

@@ -2,11 +2,12 @@
 
 import { CONFIG_MAP, DEPLOYMENT, PAUSE_NAME, pauseText, readPause, type Workload } from '#api/objects';
 import { customResourceDefinitions } from '#api/schema';
+import type { Finding } from '#cloud';
 import { isNotFound } from '#kube/client';
 import type { HttpKubeReader } from '#kube/connection';
 import { isObject } from '#lib';
 import { type StoredDefinition, storage } from './beta.ts';
-import { type Finding, fine, problem, unknownFinding, warning } from './finding.ts';
+import { fine, problem, unknownFinding, warning } from './finding.ts';
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const INSTALL = 'helm upgrade --install karpenter-crd charts/karpenter-crd';

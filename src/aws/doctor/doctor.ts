@@ -3,6 +3,7 @@
  * nodes, with a remedy. Performs only reads and dry runs.
  */
 import { EC2_NODE_CLASS, NODE_POLICY, NODE_POOL, type NodePolicy } from '#api/objects';
+import type { DoctorOptions, Examine, Finding } from '#cloud';
 import { isNotFound } from '#kube/client';
 import { connectReader, type HttpKubeReader } from '#kube/connection';
 import { realClock } from '#lib/clock';
@@ -10,7 +11,7 @@ import { createClients } from '../clients.ts';
 import { account } from './account.ts';
 import { findEarlierVersions } from './beta.ts';
 import { definitions, type FoundController, findControllers, installation, pauseOf } from './cluster.ts';
-import { type Finding, problem, unknownFinding, warning } from './finding.ts';
+import { problem, unknownFinding, warning } from './finding.ts';
 import { checkNodeClass, type NodeClassChecks } from './nodeclasses.ts';
 import { diagnoseNodePools, surveyOf } from './nodepools.ts';
 import { checkReservations, comingOf } from './reservations.ts';
@@ -18,20 +19,8 @@ import { controllerRole, type SimulatedScope, simulateCalls } from './simulation
 import { takeover } from './takeover.ts';
 import { writePermissions } from './writes.ts';
 
-export type { Finding } from './finding.ts';
-
-interface DoctorOptions {
-  /** Defaults to the name that the installed controller uses. */
-  readonly clusterName?: string | undefined;
-  /** Defaults to the queue that the installed controller uses. */
-  readonly interruptionQueue?: string | undefined;
-  readonly kubeconfig?: string | undefined;
-  /** Version of this product. */
-  readonly version: string;
-}
-
 /** @throws Error if the region, kubeconfig or cluster name is unknown, or the API server is unreachable */
-export async function examine(options: DoctorOptions): Promise<readonly Finding[]> {
+export const examine: Examine = async (options) => {
   const clock = realClock();
   const client = connectReader({
     clock,
@@ -43,7 +32,7 @@ export async function examine(options: DoctorOptions): Promise<readonly Finding[
   } finally {
     client.close();
   }
-}
+};
 
 async function checks(options: DoctorOptions, client: HttpKubeReader): Promise<readonly Finding[]> {
   const clock = realClock();

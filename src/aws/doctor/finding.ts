@@ -1,16 +1,6 @@
 /** Findings of the doctor, and helpers that run its checks. */
+import type { Finding } from '#cloud';
 import { codeOf, describeError, isDryRun } from '../errors.ts';
-
-export interface Finding {
-  readonly level: 'ok' | 'warning' | 'error';
-  /** Object or permission under test, for example `EC2NodeClass default` or `ec2:DescribeSubnets`. */
-  readonly subject: string;
-  readonly message: string;
-  /** Remedy, absent if there is no problem. */
-  readonly fix?: string;
-  /** True if this check could not run, so that its result is unknown. */
-  readonly unasked?: true;
-}
 
 export const fine = (subject: string, message: string): Finding => ({ level: 'ok', subject, message });
 export const warning = (subject: string, message: string, fix: string): Finding => ({

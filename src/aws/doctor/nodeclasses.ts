@@ -3,6 +3,7 @@
 import { type _InstanceType, RunInstancesCommand } from '@aws-sdk/client-ec2';
 import { GetRoleCommand } from '@aws-sdk/client-iam';
 import { causesOf, type EC2NodeClass, getCondition } from '#api/objects';
+import type { Finding } from '#cloud';
 import type { Clock } from '#lib/clock';
 import { silent } from '#observe/logger';
 import { Amis, amiStatus } from '../amis/amis.ts';
@@ -14,7 +15,7 @@ import { SecurityGroups } from '../securitygroups.ts';
 import { SsmParameters } from '../ssm.ts';
 import { Subnets, scarceText } from '../subnets/subnets.ts';
 import { launchTags, restrictedTags, tagList } from '../tags.ts';
-import { type Finding, fine, isDenied, problem, warning } from './finding.ts';
+import { fine, isDenied, problem, warning } from './finding.ts';
 import type { TriedLaunch } from './writes.ts';
 
 export interface NodeClassChecks {

@@ -1,7 +1,9 @@
 /** Checks of each NodePool: whether it is valid and ready, and whether instances can be launched for it. */
+
 import { causesOf, EC2_NODE_CLASS, type EC2NodeClass, getCondition, type NodePool, READY } from '#api/objects';
 import { nodePoolErrors } from '#api/validation';
 import { compareQuantities } from '#api/values';
+import type { Finding } from '#cloud';
 import { LOOSE, requirementsOf, satisfiesMinValues } from '#engine/model';
 import { silent } from '#observe/logger';
 import { createMetrics } from '#observe/setup';
@@ -15,7 +17,7 @@ import { PlacementGroups } from '../placementgroups.ts';
 import { Pricing } from '../pricing/pricing.ts';
 import { Reservations } from '../reservations/reservations.ts';
 import { noShifts } from '../zonalshift/zonalshift.ts';
-import { type Finding, fine, problem, warning } from './finding.ts';
+import { fine, problem, warning } from './finding.ts';
 import type { NodeClassChecks } from './nodeclasses.ts';
 
 /** Returns the instance types of a NodeClass, with the obstacle that prevents the launch of each offering. */

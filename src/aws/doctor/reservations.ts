@@ -1,11 +1,13 @@
 /** Checks scheduled capacity reservations, and open reservations that are paid but not used. */
+
 import type { EC2NodeClass, NodePool } from '#api/objects';
+import type { Finding } from '#cloud';
 import { silent } from '#observe/logger';
 import { allows, scheduledText } from '../reservations/calendar.ts';
 import { describeOpen, idleReservations, idleText, selectedIds } from '../reservations/idle.ts';
 import { Reservations } from '../reservations/reservations.ts';
 import type { FoundController } from './cluster.ts';
-import { type Finding, fine, warning } from './finding.ts';
+import { fine, warning } from './finding.ts';
 import type { NodeClassChecks } from './nodeclasses.ts';
 import type { Coming, Survey } from './nodepools.ts';
 

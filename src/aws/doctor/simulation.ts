@@ -1,14 +1,16 @@
 /** Simulates IAM policies for actions of a role that cannot be tried without performing them. */
+
 import { type ContextEntry, type EvaluationResult, SimulatePrincipalPolicyCommand } from '@aws-sdk/client-iam';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { EC2_NODECLASS_LABEL, REGION_LABEL } from '#api/objects';
+import type { Finding } from '#cloud';
 import type { HttpKubeReader } from '#kube/connection';
 import type { Clients } from '../clients.ts';
 import { describeError } from '../errors.ts';
 import { clusterPath } from '../instanceprofiles/names.ts';
 import { CLUSTER_NAME_TAG, clusterOwnerTag } from '../tags.ts';
 import type { FoundController } from './cluster.ts';
-import { type Finding, fine, policyFor, problem, unknownFinding } from './finding.ts';
+import { fine, policyFor, problem, unknownFinding } from './finding.ts';
 
 const ROLE_ANNOTATION = 'eks.amazonaws.com/role-arn';
 const PROFILE_ACTIONS = [

@@ -23,12 +23,13 @@ import {
   type NodePool,
 } from '#api/objects';
 import { nodePoolErrors } from '#api/validation';
+import type { Finding } from '#cloud';
 import type { HttpKubeReader } from '#kube/connection';
 import { own } from '#lib';
 import type { Clock } from '#lib/clock';
 import { leftovers } from './beta.ts';
 import type { FoundController } from './cluster.ts';
-import { type Finding, fine, problem, warning } from './finding.ts';
+import { fine, problem, warning } from './finding.ts';
 
 const SUBJECT = 'takeover';
 const LEASE_NAME = 'karpenter-leader-election';

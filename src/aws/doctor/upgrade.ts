@@ -2,13 +2,15 @@
  * Checks of the account before an upgrade or a migration: permissions, the service-linked role for spot, instances of
  * alpha versions and Auto Scaling groups.
  */
+
 import { DescribeInstancesCommand, type Instance } from '@aws-sdk/client-ec2';
+import type { Finding } from '#cloud';
 import type { HttpKubeReader } from '#kube/connection';
 import { type Clients, createClients } from '../clients.ts';
 import { describeError } from '../errors.ts';
 import { account } from './account.ts';
 import type { FoundController } from './cluster.ts';
-import { type Finding, fine, unknownFinding, warning } from './finding.ts';
+import { fine, unknownFinding, warning } from './finding.ts';
 import { controllerRole, simulateCalls } from './simulation.ts';
 
 export interface UpgradeScope {

@@ -1,4 +1,5 @@
 /** Dry-runs the calls with which the operator changes AWS resources. */
+
 import {
   type _InstanceType,
   CreateFleetCommand,
@@ -11,10 +12,11 @@ import {
   TerminateInstancesCommand,
 } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '#api/objects';
+import type { Finding } from '#cloud';
 import type { Clients } from '../clients.ts';
 import { isNotFound } from '../errors.ts';
 import { CLUSTER_NAME_TAG, launchTags, NAME_TAG, NODECLAIM_TAG, tagList } from '../tags.ts';
-import { checkPermission, type Finding, fine } from './finding.ts';
+import { checkPermission, fine } from './finding.ts';
 
 /** Parameters for the dry run of a NodeClass's launch. */
 export interface TriedLaunch {

@@ -1,2 +1,2 @@
-export { examine, type Finding } from '../doctor/doctor.ts';
+export { examine } from '../doctor/doctor.ts';
 export { autoScalingGroups, examineForUpgrade } from '../doctor/upgrade.ts';

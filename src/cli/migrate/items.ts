@@ -1,5 +1,5 @@
 /** Items of `migrate status`. */
-import type { Finding } from '#aws/doctor';
+import type { Finding } from '#cloud';
 import { pluralOf } from '../render/table.ts';
 import type { Facts } from './facts.ts';
 

@@ -1,5 +1,5 @@
 /** Text of the doctor's findings. */
-import type { Finding } from '#aws/doctor';
+import type { Finding } from '#cloud';
 import { counted } from './table.ts';
 
 const MARKS: Readonly<Record<Finding['level'], string>> = { ok: 'ok      ', warning: 'warning ', error: 'ERROR   ' };

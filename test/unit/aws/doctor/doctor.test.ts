@@ -7,12 +7,13 @@ import { CreateLaunchTemplateCommand, DescribeImagesCommand, RunInstancesCommand
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { DEPLOYMENT, EC2_NODE_CLASS, type EC2NodeClass, NODE_POLICY, NODE_POOL, type Workload } from '#api/objects';
+import type { Finding } from '#cloud';
 import { openFence } from '#kube/client';
 import { VERSION } from '#lib';
 import { startWorld, type World } from '#local/world';
 import { createClients } from '../../../../src/aws/clients.ts';
 import { missingFields } from '../../../../src/aws/doctor/cluster.ts';
-import { examine, type Finding } from '../../../../src/aws/doctor/doctor.ts';
+import { examine } from '../../../../src/aws/doctor/doctor.ts';
 import { controllerRole, findingsOf, roleOfSession } from '../../../../src/aws/doctor/simulation.ts';
 import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
 import { catalogueOf } from '../../../support/catalogue.ts';

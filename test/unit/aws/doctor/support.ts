@@ -2,8 +2,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Finding } from '#cloud';
 import { startWorld, type World } from '#local/world';
-import { examine, type Finding } from '../../../../src/aws/doctor/doctor.ts';
+import { examine } from '../../../../src/aws/doctor/doctor.ts';
 import { catalogueOf } from '../../../support/catalogue.ts';
 
 export const CLUSTER = 'test';
