@@ -1,6 +1,6 @@
 /** Renders the view of `karpenter top` as HTML for screenshots, with the colors of common terminals. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { frame, INITIAL, type Line, type Span, typesFor, watchCluster } from '#cli/testing';
+import { frame, INITIAL, type StyledLine, type StyledText, typesFor, watchCluster } from '#cli/testing';
 import { connectReader } from '#kube/connection';
 import { realClock } from '#lib/clock';
 
@@ -16,7 +16,7 @@ interface Source {
 }
 
 /** Returns the lines that the command draws for a live cluster. */
-export async function terminalLines({ kubeconfig, server, settleMs }: Source): Promise<readonly Line[]> {
+export async function terminalLines({ kubeconfig, server, settleMs }: Source): Promise<readonly StyledLine[]> {
   const ended = new AbortController();
   const clock = realClock();
   const client = connectReader({ clock, userAgent: 'karpenter-top/screenshot', kubeconfig });
@@ -48,7 +48,7 @@ export async function terminalLines({ kubeconfig, server, settleMs }: Source): P
 type Scheme = 'light' | 'dark';
 
 /** Foreground and background, and the colors of spans. */
-const COLORS: Readonly<Record<Scheme, Readonly<Record<NonNullable<Span['color']> | 'text' | 'back', string>>>> = {
+const COLORS: Readonly<Record<Scheme, Readonly<Record<NonNullable<StyledText['color']> | 'text' | 'back', string>>>> = {
   light: {
     text: '#1f2328',
     back: '#ffffff',
@@ -73,7 +73,7 @@ const COLORS: Readonly<Record<Scheme, Readonly<Record<NonNullable<Span['color']>
 
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-function spanHtml({ text, color, bold, dim, inverse }: Span, colors: (typeof COLORS)[Scheme]): string {
+function spanHtml({ text, color, bold, dim, inverse }: StyledText, colors: (typeof COLORS)[Scheme]): string {
   const [fore, back] = [color === undefined ? colors.text : colors[color], colors.back];
   const styles = [
     inverse ? `color:${back};background:${fore}` : `color:${fore}`,
@@ -84,7 +84,7 @@ function spanHtml({ text, color, bold, dim, inverse }: Span, colors: (typeof COL
 }
 
 /** Returns a page with one `pre` element. */
-export function terminalHtml(lines: readonly Line[], scheme: Scheme): string {
+export function terminalHtml(lines: readonly StyledLine[], scheme: Scheme): string {
   const colors = COLORS[scheme];
   const text = lines.map((line) => line.map((span) => spanHtml(span, colors)).join('')).join('\n');
   const style = `display:inline-block;margin:0;padding:12px;background:${colors.back};font:13px/1.35 'DejaVu Sans Mono',monospace`;

@@ -21,17 +21,17 @@ import { createClusterObjects } from '#local/cluster';
 import { decodeUserData } from '#local/machines';
 import {
   addTimes,
+  kubeletResources,
   type LocalApiServer,
   type LocalAws,
   NOT_READY,
   nodeConditions,
   nodeObject,
-  resourcesOf,
   startApiServer,
   startAws,
 } from '#local/testing';
 import { nodeClassOf } from '../../test/support/awsobjects.ts';
-import { connect, isConflict, isGone, type KubeApi } from '../../test/support/kube-api.ts';
+import { connect, isAnyConflict, isGone, type KubeApi } from '../../test/support/kube-api.ts';
 import { type LeadingClock, pacedClock } from '../../test/support/paced-clock.ts';
 
 const CLUSTER = 'day';
@@ -184,7 +184,7 @@ class World implements DayWorld {
     const bound = nodeName === undefined ? pod : { ...pod, spec: { ...pod.spec, nodeName } };
     await this.kube.create(POD, bound).catch((error: unknown) => {
       // The creator and the replacement loop may both find the pod missing.
-      if (!isConflict(error)) throw error;
+      if (!isAnyConflict(error)) throw error;
     });
     const status = nodeName === undefined ? UNSCHEDULABLE : RUNNING;
     await this.kube.patch(POD, { name, namespace: NAMESPACE }, { status }, { subresource: 'status' });
@@ -272,7 +272,7 @@ class World implements DayWorld {
   async #join(instance: LocalInstance): Promise<void> {
     if (instance.state !== 'running') return;
     const config = decodeUserData(instance.userData);
-    const resources = resourcesOf(instance, config, { memoryOverhead: MEMORY_OVERHEAD });
+    const resources = kubeletResources(instance, config, { memoryOverhead: MEMORY_OVERHEAD });
     const now = this.clock.now();
     const { region } = this.aws;
     const node = nodeObject({ instance, config, resources, region, kubeletVersion: 'v1.34.0', now });
@@ -295,7 +295,7 @@ class World implements DayWorld {
     try {
       await this.kube.update(NODE, { ...node, spec: { ...node.spec, taints } });
     } catch (error) {
-      if (!isConflict(error)) throw error;
+      if (!isAnyConflict(error)) throw error;
       await this.#untaint(name);
     }
   }

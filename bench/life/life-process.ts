@@ -1,7 +1,7 @@
 /** Program that plays lives for `runs.ts`, one after the other. */
 import { setFlagsFromString } from 'node:v8';
 import { messageOf } from '#lib';
-import { figuresOf, run } from '#replay/testing';
+import { lifeFigures, run } from '#replay/testing';
 import { DEFAULT_WORLD } from '#replay/world-model';
 import { lowestCostUsd } from './bound.ts';
 import { traceOf } from './kinds.ts';
@@ -31,7 +31,7 @@ async function play({ kind, life, setting }: LifeJob): Promise<LifeOutcome> {
     const hasBound = life.capacity === 'on-demand' && gpuUse === 'none';
     const lowestUsd = hasBound ? await lowestCostUsd(trace, set.objects, model.podStartSeconds) : undefined;
     const idleCpu = result.idle.cpu;
-    return { figures: figuresOf(result, life.number), idleCpu, lowestUsd, cpuSeconds: cpuSeconds() };
+    return { figures: lifeFigures(result, life.number), idleCpu, lowestUsd, cpuSeconds: cpuSeconds() };
   } catch (error) {
     return { failure: messageOf(error), cpuSeconds: cpuSeconds() };
   }

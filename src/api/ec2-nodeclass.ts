@@ -5,7 +5,7 @@ import {
   AMI_FAMILIES,
   amiSelectorTerms,
   capacityReservationSelectorTerms,
-  familyOf,
+  familyExpression,
   placementGroupSelector,
   securityGroupSelectorTerms,
   subnetSelectorTerms,
@@ -191,7 +191,7 @@ const connectionTracking = object(
 const aliasFamilyRule = (family: AliasFamily): CelRule =>
   rule(
     `!has(self.amiFamily) || self.amiFamily in ['${family}', 'Custom'] || ` +
-      `!self.amiSelectorTerms.exists(x, has(x.alias) && ${familyOf('x.alias')} == '${family.toLowerCase()}')`,
+      `!self.amiSelectorTerms.exists(x, has(x.alias) && ${familyExpression('x.alias')} == '${family.toLowerCase()}')`,
     `if set, amiFamily must be '${family}' or 'Custom' when using ${family.startsWith('A') ? 'an' : 'a'} ${family} alias`,
   );
 

@@ -133,7 +133,7 @@ const aliasNames = ALIAS_FAMILIES.map((family) => family.toLowerCase());
 const aliases = quoteNames(aliasNames);
 const windowsAliases = quoteNames(aliasNames.filter((name) => name.startsWith('windows')));
 /** Returns a CEL expression for the family of an alias: the text before the first `@`. */
-export const familyOf = (alias: string): string => `${alias}.find('^[^@]+')`;
+export const familyExpression = (alias: string): string => `${alias}.find('^[^@]+')`;
 
 export const amiSelectorTerms = list(
   object({
@@ -148,11 +148,11 @@ export const amiSelectorTerms = list(
             "'alias' is improperly formatted, must match the format 'family@version'",
           ),
           rule(
-            `${familyOf('self')} in [${aliases}]`,
+            `${familyExpression('self')} in [${aliases}]`,
             `family is not supported, must be one of the following: ${aliases}`,
           ),
           rule(
-            `!(${familyOf('self')} in [${windowsAliases}]) || self.split('@')[1] == 'latest'`,
+            `!(${familyExpression('self')} in [${windowsAliases}]) || self.split('@')[1] == 'latest'`,
             "windows families may only specify version 'latest'",
           ),
         ],

@@ -13,7 +13,7 @@ import { startWorld, type World } from '#local/world';
 import { Bills } from './demo/bills.ts';
 import { type Narrator, narrate } from './demo/narrator.ts';
 import { type OperatorSupervisor, superviseOperator } from './demo/operator-supervisor.ts';
-import { columns, type Screen, screen, usd } from './demo/screen.ts';
+import { columns, type Screen, screen, usdText } from './demo/screen.ts';
 import { applyExamples, type DemoStage, interruptSpot, scaleToZero, scaleUp } from './demo/stages.ts';
 import { watchWorld } from './demo/view.ts';
 import { withExamples } from './describe.ts';
@@ -42,10 +42,10 @@ function summaryLines(world: World, narrator: Narrator, bills: Bills): string[] 
     ...columns([
       ['instances launched', `${instances.length}`, `${left} still running`],
       ['pods started', `${narrator.podsStarted}`, ''],
-      ['spent', usd(spent, MINUTE_USD_DIGITS), 'instances, volumes and addresses'],
+      ['spent', usdText(spent, MINUTE_USD_DIGITS), 'instances, volumes and addresses'],
       [
         'saved by spot',
-        usd(savedBySpotUsd(world, instances), MINUTE_USD_DIGITS),
+        usdText(savedBySpotUsd(world, instances), MINUTE_USD_DIGITS),
         'compared with the same instances on demand',
       ],
       [

@@ -66,7 +66,7 @@ export interface DisruptionEnd {
   readonly complete: boolean;
 }
 
-export interface Start {
+export interface EndStart {
   readonly snapshot: Snapshot;
   readonly pools: readonly PoolInput[];
   /** Enabled methods, in order. */
@@ -79,7 +79,7 @@ export interface Start {
  * Carries out the commands one after another, as an operator would do when the budgets allow it and `consolidateAfter` of the new
  * nodes has elapsed.
  */
-export async function disruptionEnd({ snapshot: first, pools, methods, passOn }: Start): Promise<DisruptionEnd> {
+export async function disruptionEnd({ snapshot: first, pools, methods, passOn }: EndStart): Promise<DisruptionEnd> {
   const startedMs = performance.now();
   const steps: Step[] = [];
   let snapshot = first;

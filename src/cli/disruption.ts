@@ -25,7 +25,7 @@ import {
   simulationSnapshot,
 } from '#planner';
 import { CORE_GATES, parseGates, unknownGates } from '#process/settings';
-import { disruptionEnd, type Start } from './disruption-end.ts';
+import { disruptionEnd, type EndStart } from './disruption-end.ts';
 import { holdsFor } from './holds.ts';
 import { fieldIn } from './objects/check.ts';
 import { isFromCluster } from './objects/read.ts';
@@ -101,7 +101,7 @@ export interface SceneOptions {
   readonly drivers?: WorldOptions['drivers'];
 }
 
-interface Scene extends Pick<World, 'notes' | 'unknown'>, Start {
+interface Scene extends Pick<World, 'notes' | 'unknown'>, EndStart {
   readonly pass: PassInput;
   /** Returns the settings of repairs in force for the nodes of a NodePool. */
   readonly repairSettingsOf: (pool: string) => RepairSettings;

@@ -107,7 +107,7 @@ export function podVerdictText(verdict: ShownVerdict): string {
     ['next', nextAttempt],
     ['decided', decided],
     ['event', event],
-    ['checked', proof && proofText(proof)],
+    ['checked', proof && remedyProofText(proof)],
   ].flatMap(([name = '', value]) => {
     if (value === undefined) return [];
     return [`  ${name.padEnd(7)}  ${indented(value, ' '.repeat(11), terminalWidth())}`];
@@ -118,7 +118,7 @@ export function podVerdictText(verdict: ShownVerdict): string {
 }
 
 /** Renders the changes of a check, the causes that remained, and the place of the pod. */
-export function proofText({ steps, place, remaining, problem }: RemedyProof): string {
+export function remedyProofText({ steps, place, remaining, problem }: RemedyProof): string {
   const changes = steps.map(({ cause, change }, at) =>
     at === 0 ? `if ${change}` : `a further cause remains: ${causeText(cause)} If also ${change}`,
   );

@@ -10,7 +10,7 @@ import { counted } from './render/table.ts';
 import { collect, writeNotes } from './scenario.ts';
 import { progressOn } from './snapshot/progress.ts';
 import { limitOption } from './trace/limit.ts';
-import { record } from './trace/record.ts';
+import { recordTrace } from './trace/record.ts';
 
 interface Flags extends ClusterFlags {
   readonly for: number;
@@ -61,7 +61,7 @@ export const recordCommand = (version: string): Command =>
       process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
       try {
         const notes = await reading(cluster, `karpenter-record/${version}`, (client) =>
-          record(client, {
+          recordTrace(client, {
             forMs,
             limitBytes: limit,
             namespaces: namespace,

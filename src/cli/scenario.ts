@@ -76,7 +76,7 @@ export type TypesFor = (manifests: readonly Manifest[], nowMs: number) => Promis
 export const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
 /** Parses a time to milliseconds since the epoch. */
-export function time(text: string): number {
+export function parseTime(text: string): number {
   const ms = Date.parse(text);
   if (Number.isNaN(ms))
     throw new InvalidArgumentError('Expected a time in RFC 3339, for example 2026-06-03T10:30:00Z.');
@@ -100,7 +100,7 @@ export const instanceTypesOption = (): Option =>
     'JSON file, or http://… address of the operator, used instead of the built-in catalogue and prices',
   );
 
-export const nowOption = (): Option => new Option('--now <time>', 'time of the simulation').argParser(time);
+export const nowOption = (): Option => new Option('--now <time>', 'time of the simulation').argParser(parseTime);
 
 export const nodeFeeOption = (): Option =>
   new Option(

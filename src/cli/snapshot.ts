@@ -119,7 +119,7 @@ export const snapshotCommand = (version: string): Command =>
       };
       try {
         const taken = await reading(cluster, `karpenter-snapshot/${version}`, (client) =>
-          takeSnapshot(client, process.stdout, options, progress),
+          writeSnapshot(client, process.stdout, options, progress),
         );
         progress.done();
         writeNotes(snapshotNotes(taken));
@@ -147,7 +147,7 @@ export interface Taken {
 const NEEDED = ['NodePool', 'Node', 'Pod'];
 
 /** @throws Error if the cluster cannot be reached, or if neither nodes, pods nor NodePools can be read */
-export async function takeSnapshot(
+export async function writeSnapshot(
   client: HttpKubeReader,
   to: Writable,
   options: SnapshotOptions,

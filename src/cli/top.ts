@@ -11,7 +11,7 @@ import type { OperatorFlags } from './operator-pod.ts';
 import { terminalWidth } from './render/wrap.ts';
 import { instanceTypesOption, type TypesFor, typesFor } from './scenario.ts';
 import { operatorNamespaceOption } from './source.ts';
-import { type Choices, columnsToSort, groupsOf, INITIAL } from './top/choices.ts';
+import { columnsToSort, INITIAL, type ScreenChoices, shownGroups } from './top/choices.ts';
 
 interface Flags extends OperatorFlags {
   readonly server?: string;
@@ -89,7 +89,7 @@ export const topCommand = (version: string): Command =>
             selects: selector,
           });
           if (!once && process.stdout.isTTY && process.stdin.isTTY) {
-            await (await import('./top/screen.ts')).show(watched, process, choices);
+            await (await import('./top/screen.ts')).showScreen(watched, process, choices);
             return;
           }
           const { printFrame } = await import('./top/frame.ts');
@@ -129,12 +129,12 @@ function choicesOf({
   readonly labels: readonly string[];
   readonly sort?: string | undefined;
   readonly group?: string | undefined;
-}): Choices {
+}): ScreenChoices {
   return {
     ...INITIAL,
     labels,
     sort: oneOf('--sort', sort, columnsToSort(labels)),
-    group: oneOf('--group', group, groupsOf(labels)),
+    group: oneOf('--group', group, shownGroups(labels)),
   };
 }
 

@@ -20,7 +20,7 @@ import { type Example, withExamples } from './describe.ts';
 import { numberFrom, wholeFrom } from './number-arguments.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted, table } from './render/table.ts';
-import { collect, time, writeNotes } from './scenario.ts';
+import { collect, parseTime, writeNotes } from './scenario.ts';
 import { fromAudit } from './trace/audit.ts';
 import { fromCsv } from './trace/csv.ts';
 import { CSV_KINDS } from './trace/csv-rows.ts';
@@ -32,7 +32,7 @@ const MOST_PODS = 50_000;
 const toOption = (): Option =>
   new Option('-o, --output <file>', 'output file; compressed if the name ends in .gz').default('-', 'standard output');
 
-const startOption = (): Option => new Option('--start <time>', 'start of the trace, in RFC 3339').argParser(time);
+const startOption = (): Option => new Option('--start <time>', 'start of the trace, in RFC 3339').argParser(parseTime);
 
 const write = ({ header, events }: Trace, path: string): Promise<void> => writeTrace(header, events(), path);
 

@@ -61,7 +61,7 @@ export const workloadTarget = ({ spec }: Workload): BufferTarget => ({
 });
 
 /** Returns the problem for a source that does not exist. */
-export const notFound = ({ of, kind, name }: BufferSource, namespace: string | undefined): BufferProblem => ({
+export const sourceNotFound = ({ of, kind, name }: BufferSource, namespace: string | undefined): BufferProblem => ({
   reason: of === 'template' ? 'PodTemplateNotFound' : 'ScalableRefNotFound',
   message: `${kind.kind} "${namespace ?? 'default'}/${name}" not found`,
 });

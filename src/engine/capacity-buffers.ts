@@ -40,7 +40,7 @@ const MOST_VIRTUAL_PODS_IN_ALL = 20_000;
 const PRIORITY = -(2 ** 31);
 
 /** Returns true if this product handles the buffer. Other products handle other strategies. */
-export const isActive = ({ spec }: CapacityBuffer): boolean =>
+export const isActiveBuffer = ({ spec }: CapacityBuffer): boolean =>
   (spec.provisioningStrategy ?? ACTIVE_CAPACITY) === ACTIVE_CAPACITY;
 
 /** Returns `namespace/name` of a buffer. */

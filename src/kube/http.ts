@@ -29,7 +29,7 @@ import { pageCount } from './pages.ts';
 import { collectionPath, objectPath } from './paths.ts';
 import { requestMetrics } from './request-metrics.ts';
 import { apiError } from './status.ts';
-import { bodyOf, ConnectionError, type Exchange, exchange, linesOf } from './transport.ts';
+import { bodyOf, ConnectionError, type Exchange, exchange, responseLines } from './transport.ts';
 
 interface ConnectOptions extends ConnectionOptions {
   readonly clock: Clock;
@@ -293,7 +293,7 @@ class HttpClient implements HttpKubeClient {
     try {
       response = await this.#sender.send({ method: 'GET', path, kind, signal, isWatch: true }, (opened) => opened);
       onOpen?.();
-      for await (const line of linesOf(response)) {
+      for await (const line of responseLines(response)) {
         const event = eventIn<T>(kind, line);
         yield event.type === 'BOOKMARK'
           ? { type: 'BOOKMARK', resourceVersion: event.object.metadata.resourceVersion ?? '' }

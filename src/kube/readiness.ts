@@ -1,6 +1,6 @@
 /** Readiness of the process: its informers, the custom resources, and the provider. */
 import { errorText, type Logger } from '#observe/logger';
-import { type Check, type Start, sharedCheck } from '#process/life';
+import { type SharedCheck, type Start, sharedCheck } from '#process/life';
 import type { HttpKubeReader } from './http.ts';
 import type { ProcessInformers } from './informers.ts';
 import { crdsServed } from './server-facts.ts';
@@ -23,7 +23,7 @@ interface ReadinessOptions {
 }
 
 /** Returns the readiness checks by name. Until they pass, logs every ten seconds the work that is left. */
-export function readinessChecks(options: ReadinessOptions): Readonly<Record<string, Check>> {
+export function readinessChecks(options: ReadinessOptions): Readonly<Record<string, SharedCheck>> {
   const { start, provider, informers, probes, log, until } = options;
   const crd = sharedCheck((signal) => crdsServed(probes, signal), { passMs: CRDS_SEEN_MS, failMs: 1_000 });
   const crdFailure = async (): Promise<readonly string[]> => {

@@ -156,7 +156,7 @@ export async function bodyOf(
 const LONGEST_LINE = 32 * 2 ** 20;
 
 /** Yields the lines of the body as they arrive. Chunks may split lines and characters at any position. */
-export async function* linesOf(
+export async function* responseLines(
   response: IncomingMessage,
   longest = LONGEST_LINE,
 ): AsyncGenerator<string, void, undefined> {

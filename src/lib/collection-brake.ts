@@ -13,7 +13,7 @@ const PART = 10;
 const FIRST_DELAY_MS = MINUTE_MS;
 
 /** Objects that may be collected within the window without a hold: a tenth of the cluster, and at least two. */
-export const shareOf = (total: number): number => Math.max(FEW, Math.floor(total / PART));
+export const mostAtOnce = (total: number): number => Math.max(FEW, Math.floor(total / PART));
 
 interface Failure {
   readonly times: number;

@@ -8,7 +8,7 @@ const SAMPLE_MS = 30_000;
 const MOST = 12 * 120;
 
 /** Price of a node, in USD per hour. */
-export interface NodePrice {
+export interface LiveNodePrice {
   /** Price as AWS bills it. */
   readonly usdPerHour: number;
   /** Planning figure that the price excludes: expected surplus CPU. */
@@ -16,14 +16,17 @@ export interface NodePrice {
 }
 
 /** Returns the prices of a NodePool's claims, in the order of the claims. Undefined if a price is unknown. */
-export type PricesOf = (pool: NodePool, claims: readonly NodeClaim[]) => Promise<readonly (NodePrice | undefined)[]>;
+export type PricesOf = (
+  pool: NodePool,
+  claims: readonly NodeClaim[],
+) => Promise<readonly (LiveNodePrice | undefined)[]>;
 
 export class Costs {
   readonly #pricesOf: PricesOf;
   readonly #log: Logger;
   readonly #samples: CostSample[] = [];
   /** Prices by the name of the NodeClaim. */
-  #prices: ReadonlyMap<string, NodePrice> = new Map();
+  #prices: ReadonlyMap<string, LiveNodePrice> = new Map();
 
   constructor(pricesOf: PricesOf, log: Logger) {
     this.#pricesOf = pricesOf;
@@ -33,7 +36,7 @@ export class Costs {
   /** Updates the prices. If a price cannot be looked up, keeps the previous price. */
   async refresh(pools: readonly NodePool[], claims: readonly NodeClaim[]): Promise<void> {
     const byPool = Map.groupBy(claims, poolNameOf);
-    const prices = new Map<string, NodePrice>();
+    const prices = new Map<string, LiveNodePrice>();
     for (const pool of pools) {
       const own = byPool.get(pool.metadata.name) ?? [];
       if (own.length === 0) continue;
@@ -52,7 +55,7 @@ export class Costs {
     this.#prices = prices;
   }
 
-  of(nodeClaim: string | undefined): NodePrice | undefined {
+  of(nodeClaim: string | undefined): LiveNodePrice | undefined {
     return nodeClaim === undefined ? undefined : this.#prices.get(nodeClaim);
   }
 

@@ -12,7 +12,7 @@ import {
   type StateNode,
 } from '#engine/model';
 import { own, timeOf } from '#lib';
-import type { NodePrice } from './costs.ts';
+import type { LiveNodePrice } from './costs.ts';
 import type { LiveNode, PodBlock, PodState, RequestedShare } from './model.ts';
 
 /** Resources that every node has. Further resources are shown only if a node offers them. */
@@ -27,7 +27,7 @@ const MOST_BLOCKS = 40;
 type Row = Omit<LiveNode, 'usdPerHour' | 'idleUsdPerHour' | 'surplusCreditsUsdPerHour' | 'verdict'>;
 const known = new WeakMap<StateNode, Row>();
 
-export function nodeRow(node: StateNode, price: NodePrice | undefined, verdict: Verdict | undefined): LiveNode {
+export function nodeRow(node: StateNode, price: LiveNodePrice | undefined, verdict: Verdict | undefined): LiveNode {
   let row = known.get(node);
   if (row === undefined) {
     row = rowOf(node);
@@ -42,7 +42,7 @@ export function nodeRow(node: StateNode, price: NodePrice | undefined, verdict: 
 
 /** Returns the price without surplus CPU of 0, which most nodes have. */
 function shownPrice(
-  price: NodePrice | undefined,
+  price: LiveNodePrice | undefined,
   node: StateNode,
 ): Pick<LiveNode, 'usdPerHour' | 'idleUsdPerHour' | 'surplusCreditsUsdPerHour'> {
   if (price === undefined) return {};

@@ -19,7 +19,7 @@ import type { Clock } from '#lib/clock';
 import { type EventNote, FAILED_SCHEDULING, NOMINATED } from '#observe/events';
 import type { Logger } from '#observe/logger';
 import { type ClusterState, PODS_BY_NODE } from '#state';
-import { Costs, type NodePrice, type PricesOf } from './costs.ts';
+import { Costs, type LiveNodePrice, type PricesOf } from './costs.ts';
 import type { CostSample, LiveDecision, LiveNode, LiveSummary, PendingPod } from './model.ts';
 import { type UseReport, type UseSamples, usedShares } from './pod-use.ts';
 import { nodeRow, waitsSince } from './rows.ts';
@@ -120,7 +120,7 @@ export class LiveView {
     return this.#verdicts.get(node);
   }
 
-  priceOf(nodeClaim: string | undefined): NodePrice | undefined {
+  priceOf(nodeClaim: string | undefined): LiveNodePrice | undefined {
     return this.#costs.of(nodeClaim);
   }
 
@@ -150,7 +150,7 @@ export class LiveView {
     };
   }
 
-  #prices(): readonly (NodePrice | undefined)[] {
+  #prices(): readonly (LiveNodePrice | undefined)[] {
     return this.#sources.cluster.stores.nodeClaims.list().map(({ metadata }) => this.#costs.of(metadata.name));
   }
 
@@ -267,7 +267,7 @@ export class LiveView {
   }
 }
 
-const sumOf = (prices: readonly (NodePrice | undefined)[], part: keyof NodePrice): number =>
+const sumOf = (prices: readonly (LiveNodePrice | undefined)[], part: keyof LiveNodePrice): number =>
   Number(prices.reduce((sum, price) => sum + (price?.[part] ?? 0), 0).toFixed(6));
 
 const perMonth = (usdPerHour: number): number => Number((usdPerHour * HOURS_PER_MONTH).toFixed(2));

@@ -16,7 +16,7 @@ export interface DeleteOptions {
 }
 
 export const isGone = (error: unknown): boolean => error instanceof ApiError && error.status === 404;
-export const isConflict = (error: unknown): boolean => error instanceof ApiError && error.status === 409;
+export const isAnyConflict = (error: unknown): boolean => error instanceof ApiError && error.status === 409;
 
 /** Requests of the parts of the local world. */
 export interface ObjectClient {

@@ -1,6 +1,6 @@
 /** Objects of a new EKS cluster that the API server does not create itself. */
 import { STORAGE_CLASS, type StorageClass } from '#api/objects';
-import { isConflict, type ObjectClient } from './client.ts';
+import { isAnyConflict, type ObjectClient } from './client.ts';
 
 const GP3: StorageClass & { readonly reclaimPolicy: string } = {
   apiVersion: 'storage.k8s.io/v1',
@@ -16,6 +16,6 @@ export async function createClusterObjects(client: ObjectClient): Promise<void> 
   try {
     await client.create(STORAGE_CLASS, GP3);
   } catch (error) {
-    if (!isConflict(error)) throw error;
+    if (!isAnyConflict(error)) throw error;
   }
 }

@@ -9,11 +9,15 @@ import { type Cache, type Caches, cachesOf } from './cache.ts';
 import { ApiError, type ObjectClient } from './client.ts';
 import { IndexedObjects } from './indexed-objects.ts';
 import type { Api } from './kubernetes/apiserver/api.ts';
-import type { KindName, ObjectRef } from './kubernetes/apiserver/objects.ts';
+import type { ApiObjectRef, KindName } from './kubernetes/apiserver/objects.ts';
 import { StatusError } from './kubernetes/apiserver/status.ts';
 
 export const nameOf = (kind: Kind): KindName => ({ apiVersion: apiVersionOf(kind), kind: kind.kind });
-export const refOf = (kind: Kind, { namespace, name }: Ref): ObjectRef => ({ ...nameOf(kind), namespace, name });
+export const objectRefOf = (kind: Kind, { namespace, name }: Ref): ApiObjectRef => ({
+  ...nameOf(kind),
+  namespace,
+  name,
+});
 
 /**
  * Runs a request in a separate turn, like a request over HTTP, so that it never runs inside the write that caused it.
@@ -39,7 +43,7 @@ export function connectInProcess({ objects }: Pick<Api, 'objects'>, delayMs = 0)
   const delayed = <T>(request: () => T): Promise<T> => runInTurn(request, delayMs);
   return {
     find: <T extends KubeObject>(kind: Kind<T>, ref: Ref) =>
-      delayed(() => objects.find(refOf(kind, ref)) as T | undefined),
+      delayed(() => objects.find(objectRefOf(kind, ref)) as T | undefined),
     create: <T extends KubeObject>(kind: Kind<T>, object: T) =>
       delayed(() => objects.create({ ...object, ...nameOf(kind) }) as unknown as T),
     post: async (kind, { name, namespace = 'default' }, subresource, body) => {
@@ -51,9 +55,9 @@ export function connectInProcess({ objects }: Pick<Api, 'objects'>, delayMs = 0)
       ref: Ref,
       patch: unknown,
       { type = 'merge', subresource }: { type?: 'merge' | 'strategic' | 'json'; subresource?: 'status' } = {},
-    ) => delayed(() => objects.patch(refOf(kind, ref), type, patch, { subresource }) as unknown as T),
+    ) => delayed(() => objects.patch(objectRefOf(kind, ref), type, patch, { subresource }) as unknown as T),
     delete: <T extends KubeObject>(kind: Kind<T>, ref: Ref, options = {}) =>
-      delayed(() => objects.delete(refOf(kind, ref), options) as T | undefined),
+      delayed(() => objects.delete(objectRefOf(kind, ref), options) as T | undefined),
   };
 }
 

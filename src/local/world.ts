@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { customResourceDefinitions } from '#api/schema';
 import { type Clock, steadyClock } from '#lib/clock';
 import { standardZones } from './aws/open-account.ts';
-import type { AwsOptions } from './aws/options.ts';
+import type { LocalAwsOptions } from './aws/options.ts';
 import { type LocalAws, startAws } from './aws/server.ts';
 import type { LocalInstance, LocalInstances } from './aws/types.ts';
 import type { ObjectClient } from './client.ts';
 import { createClusterObjects } from './cluster-objects.ts';
 import { cachesInProcess, connectInProcess } from './in-process.ts';
 import { type IpFamily, SERVICE_CIDR, SERVICE_IPV6_CIDR } from './kubernetes/apiserver/admission/services.ts';
-import { VERSION } from './kubernetes/apiserver/http/routes.ts';
+import { SERVER_VERSION } from './kubernetes/apiserver/http/routes.ts';
 import { type LocalApiServer, startApiServer } from './kubernetes/apiserver/server.ts';
 import { startWorkloads } from './kubernetes/controllers/index.ts';
 import { type Kubelets, startKubelets } from './kubernetes/kubelets/index.ts';
@@ -33,11 +33,11 @@ export interface WorldOptions {
   /** Number of initial nodes that no autoscaler manages, for the operator's pods. Default 0. */
   readonly systemNodes?: number;
   /** Delays of EC2 instances, in this world's time. */
-  readonly instances?: Pick<AwsOptions, 'startDelayMs' | 'stopDelayMs' | 'terminatedVisibleMs'>;
+  readonly instances?: Pick<LocalAwsOptions, 'startDelayMs' | 'stopDelayMs' | 'terminatedVisibleMs'>;
   /** Family of the addresses of services, pods and nodes. Default: IPv4. */
   readonly ipFamily?: IpFamily | undefined;
   /** Further options of the AWS account. */
-  readonly aws?: Partial<Omit<AwsOptions, 'clock' | 'clusterName' | 'clusterEndpoint' | 'port'>>;
+  readonly aws?: Partial<Omit<LocalAwsOptions, 'clock' | 'clusterName' | 'clusterEndpoint' | 'port'>>;
   /** Delays of the kubelets, in this world's time. */
   readonly kubelets?: Partial<KubeletOptions>;
   /** Receives errors of the parts. Default: no output. */
@@ -95,7 +95,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const { ipFamily } = options;
   const server = await startApiServer({ clock, host: '127.0.0.1', ipFamily, ...portOf(options.kubePort) });
   const client = connectInProcess(server, REQUEST_MS);
-  const cluster = { url: server.url, client, kubeconfig: server.kubeconfig(), version: VERSION };
+  const cluster = { url: server.url, client, kubeconfig: server.kubeconfig(), version: SERVER_VERSION };
   const surroundings = await surround(
     cluster,
     { ...options, clock },
@@ -140,7 +140,7 @@ const minorOf = ({ major = '1', minor = '34' }: ServerVersion): string => `${maj
 /** The differences between the API server of the world and an existing cluster. */
 export interface Inside {
   /** Network configuration in the response of DescribeCluster, if it is known. */
-  readonly network?: Pick<AwsOptions, 'serviceIpv4Cidr' | 'serviceIpv6Cidr'>;
+  readonly network?: Pick<LocalAwsOptions, 'serviceIpv4Cidr' | 'serviceIpv6Cidr'>;
   /** Connects the parts of this world, and starts parts that the cluster does not provide. */
   connect(life: Omit<Parts, 'client' | 'caches'>): Promise<Parts>;
   /** Called after all parts around the cluster have stopped. */

@@ -13,8 +13,8 @@ import {
   desiredReplicas,
   expectRoomBeside,
   isProblem,
-  notFound,
   READY_FOR_PROVISIONING,
+  sourceNotFound,
   templateTarget,
   workloadTarget,
 } from '#engine/solve';
@@ -36,10 +36,10 @@ export async function findTarget(
   const ref = { name: source.name, namespace };
   if (source.of === 'template') {
     const found = await find(source.kind, ref);
-    return found === undefined ? notFound(source, namespace) : templateTarget(found);
+    return found === undefined ? sourceNotFound(source, namespace) : templateTarget(found);
   }
   const found = await find(source.kind, ref);
-  return found === undefined ? notFound(source, namespace) : workloadTarget(found);
+  return found === undefined ? sourceNotFound(source, namespace) : workloadTarget(found);
 }
 
 interface BufferFacts {

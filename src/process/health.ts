@@ -18,9 +18,9 @@ import { isFromLoopback } from './loopback.ts';
 import { profile } from './profiles.ts';
 import { inSteps, jsonInSteps, type Rendered, sharedAnswer } from './rendered-answer.ts';
 import type { Settings } from './settings.ts';
-import { type Check, runCheck, sharedCheck } from './shared-check.ts';
+import { runCheck, type SharedCheck, sharedCheck } from './shared-check.ts';
 
-export type { Check } from './shared-check.ts';
+export type { SharedCheck } from './shared-check.ts';
 
 /** Thrown if a debug page has no content at the moment. The message is the body of the response with status 503. */
 export class Unavailable extends Error {
@@ -47,9 +47,9 @@ export interface EndpointOptions {
   /** Clients that may read /debug on the metrics port. Default: clients on loopback. */
   readonly debugEndpoints?: Settings['debugEndpoints'];
   /** Readiness checks by name. Concurrent probes share one run of a check. */
-  readonly ready: Readonly<Record<string, Check>>;
+  readonly ready: Readonly<Record<string, SharedCheck>>;
   /** Liveness checks by name. */
-  readonly alive?: Readonly<Record<string, Check>>;
+  readonly alive?: Readonly<Record<string, SharedCheck>>;
   /** Content to serve as JSON on the metrics port, by path, for example /debug/verdicts. */
   readonly debug?: Readonly<Record<string, Look>>;
   readonly log: Logger;
@@ -161,7 +161,7 @@ async function show(request: IncomingMessage, response: ServerResponse, look: ()
 }
 
 function healthHandler(options: EndpointOptions): RequestHandler {
-  const ping: Check = () => undefined;
+  const ping: SharedCheck = () => undefined;
   const ready = shareChecks({ ...options.ready, readyz: ping });
   const alive = shareChecks({ ...options.alive, ping });
   return async (_, response, target) => {
@@ -172,7 +172,7 @@ function healthHandler(options: EndpointOptions): RequestHandler {
   };
 }
 
-const shareChecks = (checks: Readonly<Record<string, Check>>): Readonly<Record<string, Check>> =>
+const shareChecks = (checks: Readonly<Record<string, SharedCheck>>): Readonly<Record<string, SharedCheck>> =>
   Object.fromEntries(Object.entries(checks).map(([name, check]) => [name, sharedCheck(check)]));
 
 /**
@@ -183,7 +183,7 @@ async function probe(
   response: ServerResponse,
   { path, query }: RequestTarget,
   name: string,
-  checks: Readonly<Record<string, Check>>,
+  checks: Readonly<Record<string, SharedCheck>>,
 ): Promise<void> {
   const only = path.slice(`/${name}/`.length);
   const chosen = Object.entries(checks).filter(([check]) => only === '' || check === only);

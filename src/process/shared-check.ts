@@ -2,7 +2,7 @@
 import { errorText } from '#observe/logger';
 
 /** Resolves to pass and throws to fail. May wait for up to `longestMs`. The signal aborts when no caller waits any longer. */
-export type Check = (signal: AbortSignal) => Promise<void> | void;
+export type SharedCheck = (signal: AbortSignal) => Promise<void> | void;
 
 interface SharedCheckOptions {
   /** Milliseconds for which a success is kept. Default 0: the next call runs the check again. */
@@ -24,7 +24,7 @@ interface Running {
 }
 
 /** Returns a check that shares its runs. A call during a run, or while its result is kept, gets the result of that run. */
-export function sharedCheck(check: Check, options: SharedCheckOptions = {}): Check {
+export function sharedCheck(check: SharedCheck, options: SharedCheckOptions = {}): SharedCheck {
   const { passMs = 0, failMs = 0, longestMs = LONGEST_MS, now = () => performance.now() } = options;
   let running: Running | undefined;
   let last: { readonly untilMs: number; readonly error?: unknown } | undefined;
@@ -67,7 +67,7 @@ export function sharedCheck(check: Check, options: SharedCheckOptions = {}): Che
   };
 }
 
-async function inTime(check: Check, nobodyWaits: AbortSignal, longestMs: number): Promise<void> {
+async function inTime(check: SharedCheck, nobodyWaits: AbortSignal, longestMs: number): Promise<void> {
   const late = new AbortController();
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
@@ -83,7 +83,7 @@ async function inTime(check: Check, nobodyWaits: AbortSignal, longestMs: number)
 }
 
 /** Runs a check and returns its line in the response to a probe, in the format of Kubernetes' own probes. */
-export async function runCheck(name: string, check: Check, signal: AbortSignal): Promise<CheckResult> {
+export async function runCheck(name: string, check: SharedCheck, signal: AbortSignal): Promise<CheckResult> {
   try {
     await check(signal);
     return { line: `[+]${name} ok`, passed: true };

@@ -1,11 +1,11 @@
 /** Applies the events of a trace to a cluster through any client of its API server. */
 import { apiVersionOf, type Kind, type KubeObject, type Pod, type PodSpec } from '#api/objects';
-import { isConflict, isGone, type ObjectClient } from '#local/api-server';
+import { isAnyConflict, isGone, type ObjectClient } from '#local/api-server';
 import { TRACE_KINDS } from './trace/kinds.ts';
 import type { Apply, Delete, ObjectRef, Scale, TraceEvent } from './trace/trace.ts';
 
 /** Error for an event that the cluster rejects. The rest of the trace is still played. */
-export class Refused extends Error {
+export class RefusedRequest extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = 'Refused';
@@ -21,7 +21,7 @@ export async function play(client: ObjectClient, event: TraceEvent): Promise<voi
     else await remove(client, event);
   } catch (error) {
     const name = 'metadata' in about ? about.metadata.name : about.name;
-    throw new Refused(`${about.kind} ${name}: ${error instanceof Error ? error.message : String(error)}`, {
+    throw new RefusedRequest(`${about.kind} ${name}: ${error instanceof Error ? error.message : String(error)}`, {
       cause: error,
     });
   }
@@ -55,7 +55,7 @@ async function put(client: ObjectClient, kind: Kind, object: KubeObject): Promis
     if (kind.namespaced && namespace !== undefined && namespace !== 'default') await ensureNamespace(client, namespace);
     await client.create(kind, placed);
   } catch (error) {
-    if (!isConflict(error)) throw error;
+    if (!isAnyConflict(error)) throw error;
     const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...fields } = wanted;
     const patch = { metadata: { labels, annotations }, ...fields };
     await client.patch(kind, { name, namespace: placed.metadata.namespace }, patch);
@@ -70,7 +70,7 @@ async function ensureNamespace(client: ObjectClient, name: string): Promise<void
   try {
     await client.create(NAMESPACE, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   } catch (error) {
-    if (!isConflict(error)) throw error;
+    if (!isAnyConflict(error)) throw error;
   }
 }
 

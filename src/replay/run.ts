@@ -7,7 +7,7 @@ import type { ObjectClient } from '#local/api-server';
 import { chance } from '#local/aws';
 import type { TieBreak } from '#local/cluster';
 import type { ReplayOptions, SettingsSet } from './options.ts';
-import { play, Refused } from './player.ts';
+import { play, RefusedRequest } from './player.ts';
 import type { ReplayRun } from './result.ts';
 import type { RunProgress } from './threads/protocol.ts';
 import type { TraceEvent } from './trace/trace.ts';
@@ -123,7 +123,7 @@ class Run {
     try {
       await playEvent(client, event);
     } catch (error) {
-      if (!(error instanceof Refused)) throw error;
+      if (!(error instanceof RefusedRequest)) throw error;
       measure.complaints.logger.error('the cluster rejected an event of the trace', { error });
     }
   }

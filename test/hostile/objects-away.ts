@@ -29,7 +29,7 @@ import {
   VOLUME_ATTACHMENT,
 } from '#api/objects';
 import type { World } from '#local/world';
-import { collectionPath, connect, isConflict, isGone, type KubeApi } from '../support/kube-api.ts';
+import { collectionPath, connect, isAnyConflict, isGone, type KubeApi } from '../support/kube-api.ts';
 
 const PRIORITY_CLASS: Kind = {
   group: 'scheduling.k8s.io',
@@ -88,7 +88,7 @@ export async function removeOne(kube: KubeApi, kind: Kind, { metadata }: KubeObj
   try {
     await kube.delete(kind, { name, namespace }, kind === POD ? { gracePeriodSeconds: 0 } : {});
   } catch (error) {
-    if (!isGone(error) && !isConflict(error)) throw error;
+    if (!isGone(error) && !isAnyConflict(error)) throw error;
   }
 }
 
@@ -115,6 +115,6 @@ async function forceAway(kube: KubeApi, kind: Kind, { metadata }: KubeObject): P
     await kube.raw('PATCH', path, { metadata: { finalizers: null } }, 'application/merge-patch+json');
     await kube.raw('DELETE', `${path}?gracePeriodSeconds=0`);
   } catch (error) {
-    if (!isGone(error) && !isConflict(error)) throw error;
+    if (!isGone(error) && !isAnyConflict(error)) throw error;
   }
 }

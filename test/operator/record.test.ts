@@ -20,7 +20,7 @@ import {
   RESOURCE_CLAIM_TEMPLATE,
   RESOURCE_SLICE,
 } from '#api/objects';
-import { record } from '#cli/testing';
+import { recordTrace } from '#cli/testing';
 import { connectReader } from '#kube/connection';
 import { run } from '#replay/testing';
 import { readTrace, summaryOf, type TraceEvent } from '#replay/trace';
@@ -145,7 +145,7 @@ describe('karpenter record', () => {
     const client = connectReader({ clock: scenario.world.clock, userAgent: 'test', kubeconfig });
     const [stop, started] = [new AbortController(), Promise.withResolvers<void>()];
     const options = { forMs: 3_600_000, limitBytes: 2 ** 24, name: 'life', path, clock: scenario.world.clock };
-    const recording = record(client, { ...options, signal: stop.signal, onStarted: started.resolve });
+    const recording = recordTrace(client, { ...options, signal: stop.signal, onStarted: started.resolve });
     await started.promise;
 
     await scenario.scale('web', 5);
@@ -213,7 +213,7 @@ describe('karpenter record', () => {
     const client = connectReader({ clock: scenario.world.clock, userAgent: 'test', kubeconfig });
     const path = join(folder, 'small.jsonl');
     const options = { forMs: 3_600_000, limitBytes: 1_500, name: 'small', path, clock: scenario.world.clock };
-    const notes = await record(client, { ...options, signal: new AbortController().signal });
+    const notes = await recordTrace(client, { ...options, signal: new AbortController().signal });
     client.close();
     expect(notes).toContainEqual(expect.stringContaining('reached the limit'));
     expect((await eventsOf(path)).length).toBeGreaterThan(0);

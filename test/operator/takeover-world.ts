@@ -5,7 +5,7 @@
 import { CreateFleetCommand, CreateLaunchTemplateCommand, CreateTagsCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { AddRoleToInstanceProfileCommand, CreateInstanceProfileCommand, IAMClient } from '@aws-sdk/client-iam';
 import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL, type Node, type NodeClaim, POD, type Pod } from '#api/objects';
-import type { AwsOptions, LocalAws } from '#local/testing';
+import type { LocalAws, LocalAwsOptions } from '#local/testing';
 import type { Json } from '../unit/aws/support/json.ts';
 import { recordings } from '../unit/aws/support/recordings.ts';
 import type { Scenario, ScenarioOptions } from './harness.ts';
@@ -95,7 +95,7 @@ export function recordedAccount(more: ScenarioOptions = {}): ScenarioOptions {
   };
 }
 
-function catalogue(): NonNullable<AwsOptions['catalogue']> {
+function catalogue(): NonNullable<LocalAwsOptions['catalogue']> {
   const { instanceTypes, offerings, onDemandPrices } = recordedWorld;
   const factors: Readonly<Record<string, number>> = { 'us-east-1a': 0.4, 'us-east-1b': 0.41, 'us-east-1c': 0.42 };
   return {

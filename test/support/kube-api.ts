@@ -1,13 +1,13 @@
 /** Requests of tests to an API server. */
 import type { Kind, KubeList, KubeObject } from '#api/objects';
 import type { ListOptions, Ref } from '#kube/client';
-import { nameOf, refOf } from '#local/api-server';
+import { nameOf, objectRefOf } from '#local/api-server';
 import type { LocalApiServer, RemoteClient } from '#local/testing';
 import { connectRemotely } from '#local/world';
 
 export { ApiError } from '#kube/client';
 export { collectionPath } from '#kube/testing';
-export { isConflict, isGone } from '#local/api-server';
+export { isAnyConflict, isGone } from '#local/api-server';
 
 export type KubeApi = RemoteClient;
 
@@ -30,7 +30,8 @@ export function connectForPolls({ url, objects }: LocalApiServer): KubeApi {
   const overHttp = connect(url);
   return {
     ...overHttp,
-    find: async <T extends KubeObject>(kind: Kind<T>, ref: Ref) => objects.find(refOf(kind, ref)) as T | undefined,
+    find: async <T extends KubeObject>(kind: Kind<T>, ref: Ref) =>
+      objects.find(objectRefOf(kind, ref)) as T | undefined,
     list: async <T extends KubeObject>(kind: Kind<T>, options?: ListOptions) =>
       options === undefined
         ? ({ ...nameOf(kind), metadata: {}, items: objects.list(nameOf(kind)) } as unknown as KubeList<T>)

@@ -26,7 +26,7 @@ import {
 } from '#kube/client';
 import type { PatchOptions, WatchAge } from '#kube/testing';
 import type { Clock } from '#lib/clock';
-import { mergePatch } from '#local/api-conventions';
+import { applyMergePatch } from '#local/api-conventions';
 import { silent } from '#observe/logger';
 
 type Change = 'put' | 'remove';
@@ -158,7 +158,7 @@ export class MemoryKube {
     if (locked !== undefined && locked !== before.metadata.resourceVersion) {
       throw new ApiError(409, 'Conflict', `${kind.plural} "${ref.name}": the object has been modified`);
     }
-    const whole = mergePatch(
+    const whole = applyMergePatch(
       before,
       type === 'strategic' ? withOtherConditions(before, body) : body,
     ) as unknown as T & { status?: unknown; spec?: unknown };

@@ -89,11 +89,11 @@ const KARPENTER_IMAGE = /(?:^|\/)karpenter\/controller(?::(?<tag>[^@]+))?(?:@|$)
 /** Lists all installed controllers, including Karpenter. */
 export async function findControllers(client: HttpKubeReader): Promise<readonly FoundController[]> {
   const labelSelector = 'app.kubernetes.io/name=karpenter';
-  return (await client.listAll(DEPLOYMENT, { labelSelector })).map(controllerOf);
+  return (await client.listAll(DEPLOYMENT, { labelSelector })).map(foundController);
 }
 
 /** Reads the controller's settings from its Deployment. */
-export function controllerOf(deployment: Workload): FoundController {
+export function foundController(deployment: Workload): FoundController {
   const containers = (deployment.spec.template.spec?.containers ?? []) as readonly {
     readonly image?: string;
     readonly env?: readonly { readonly name: string; readonly value?: string }[];

@@ -1,2 +1,2 @@
 export { isOldWebhook, leftovers } from '../doctor/beta.ts';
-export { controllerOf, type FoundController } from '../doctor/cluster.ts';
+export { type FoundController, foundController } from '../doctor/cluster.ts';

@@ -4,7 +4,7 @@ import { EC2_NODECLASS_LABEL, NODE, NODE_CLAIM, NODEPOOL_LABEL, type NodeClaim }
 import { causeOf, NodeClaimNotFound } from '#cloud';
 import { deleteExactly, type Informers, type KubeClient } from '#kube/client';
 import { after, type Singleton } from '#kube/reconcilers';
-import { type Clock, CollectionBrake, shareOf } from '#lib/clock';
+import { type Clock, CollectionBrake, mostAtOnce } from '#lib/clock';
 import type { Logger } from '#observe/logger';
 import type { CollectionReport } from '../collection-report.ts';
 import { combineErrors } from '../errors.ts';
@@ -89,7 +89,7 @@ export function instanceGarbageCollection(options: GarbageCollectionOptions): Si
         log,
       );
       const garbage = (await findGarbage(found)).toSorted((a, b) => a.launchedMs - b.launchedMs);
-      const share = shareOf(found.length);
+      const share = mostAtOnce(found.length);
       const verdict = brake.decide({ ids: garbage.map(({ id }) => id), share });
       const { held: ids, waitMs } = verdict;
       report.held({ resource: 'instance', ids, total: found.length, share, waitMs }, log);

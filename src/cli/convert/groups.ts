@@ -1,7 +1,7 @@
 /** `karpenter convert eksctl`, `managed-node-groups`, `auto-scaling-groups` and `cluster-autoscaler`. */
 import { Command, Option } from 'commander';
 import { type Example, withExamples } from '../describe.ts';
-import { collect, time } from '../scenario.ts';
+import { collect, parseTime } from '../scenario.ts';
 import type { GroupFlags, Wanted } from './groups/run-groups.ts';
 import { withInput } from './output.ts';
 import { onFiles } from './run.ts';
@@ -110,7 +110,7 @@ function subcommand({ name, wanted, description, input, examples }: Subcommand):
       '--instance-types <source>',
       'for --pods: JSON file, or http://… address of an operator, used instead of the built-in catalogue',
     )
-    .option('--now <time>', 'for --pods: time of the simulation', time);
+    .option('--now <time>', 'for --pods: time of the simulation', parseTime);
   withExamples(command, [...examples, DUMP]);
   return onFiles<GroupFlags>(command, async (flags) => {
     const { runGroups } = await import('./groups/run-groups.ts');

@@ -9,7 +9,7 @@ import { InputError, messageOf } from '../objects/errors.ts';
 import { indented, terminalWidth } from '../render/wrap.ts';
 import { readFiles, type SourceDocument } from './documents.ts';
 import { type Difference, type DifferenceKind, type OwnStatement, ownPart, policyDifferences } from './iam/compare.ts';
-import { type GivenParameters, type PolicyParameters, parametersOf } from './iam/parameters.ts';
+import { type GivenParameters, type PolicyParameters, policyParameters } from './iam/parameters.ts';
 import { type NamedPolicy, policiesFor } from './iam/policies.ts';
 import { actionsOf, coversAction, type SourceStatement, statementsIn } from './iam/statements.ts';
 import { Notes } from './notes.ts';
@@ -136,7 +136,7 @@ function convertPolicies(
   { notes, where }: { readonly notes: Notes; readonly where: string },
 ): ConvertedPolicies {
   const note = notes.on(where);
-  const parameters = parametersOf(
+  const parameters = policyParameters(
     old.map(({ statement }) => statement),
     given,
     (name, text, flag) => note('assumed', [name], `${text}; set it with ${flag}`),

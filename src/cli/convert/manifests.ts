@@ -45,7 +45,7 @@ import { noteOldNames, rememberFields } from './old-names.ts';
 import { templateRemedy } from './placeholders.ts';
 import { cleanClaimRequirements, TEMPLATE_SPEC } from './pool-template.ts';
 import { convertRelease } from './releases.ts';
-import { AWS_V1, LABELS, V1 } from './renames.ts';
+import { AWS_V1, RENAMED_LABELS, V1 } from './renames.ts';
 import { convertWorkload } from './workloads.ts';
 
 export interface ConvertOptions {
@@ -325,7 +325,7 @@ function convertBetaNodeClaim(edit: ObjectEdit, { isPatch }: PoolOptions): PoolP
   cleanClaimRequirements(edit, ['spec', 'requirements']);
   for (const index of edit.indexes(['spec', 'requirements'])) {
     const path = ['spec', 'requirements', index, 'key'];
-    const name = LABELS.get(edit.text(path) ?? '');
+    const name = RENAMED_LABELS.get(edit.text(path) ?? '');
     if (name !== undefined) edit.replaceValue(path, name);
   }
   if (isPatch || edit.has(['spec', 'expireAfter'])) return parts;

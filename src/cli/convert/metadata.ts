@@ -2,7 +2,7 @@
 
 import type { ObjectEdit } from './edit.ts';
 import type { Path } from './notes.ts';
-import { ANNOTATIONS, COMPATIBILITY, GONE_LABELS, LABELS } from './renames.ts';
+import { ANNOTATIONS, COMPATIBILITY, GONE_LABELS, RENAMED_LABELS } from './renames.ts';
 
 const OF_SERVER = [
   'creationTimestamp',
@@ -49,7 +49,7 @@ export function renameLabels(edit: ObjectEdit, path: Path, at: Path = path): voi
     edit.remove([...path, key]);
     edit.note('lost', [...path, key], reason, at);
   }
-  renameKeys(edit, path, LABELS);
+  renameKeys(edit, path, RENAMED_LABELS);
 }
 
 function renameKeys(edit: ObjectEdit, path: Path, names: ReadonlyMap<string, string>): void {

@@ -3,11 +3,11 @@ import { isMap, isScalar, isSeq } from 'yaml';
 import { entriesOf, keyOf, resolveAlias } from './nodes.ts';
 import { fieldText, type Path, type TakeNote } from './notes.ts';
 import type { FoundObject } from './objects.ts';
-import { ANNOTATIONS, AWS_V1, GONE_LABELS, LABELS, V1 } from './renames.ts';
+import { ANNOTATIONS, AWS_V1, GONE_LABELS, RENAMED_LABELS, V1 } from './renames.ts';
 
 /** Old names with their names in v1. Names without a successor have an explanation. */
 const NAMES: ReadonlyMap<string, string> = new Map([
-  ...[...LABELS, ...ANNOTATIONS].map(([old, name]) => [old, `is now ${name}`] as const),
+  ...[...RENAMED_LABELS, ...ANNOTATIONS].map(([old, name]) => [old, `is now ${name}`] as const),
   ...GONE_LABELS,
   ...['v1alpha5', 'v1beta1'].map((version) => [`karpenter.sh/${version}`, `is now ${V1}`] as const),
   ...['v1alpha1', 'v1beta1'].map((version) => [`karpenter.k8s.aws/${version}`, `is now ${AWS_V1}`] as const),

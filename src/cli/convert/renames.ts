@@ -4,7 +4,7 @@ import { DO_NOT_DISRUPT_ANNOTATION, NODEPOOL_HASH_ANNOTATION, NODEPOOL_LABEL } f
 export const OLD_POOL_LABEL = 'karpenter.sh/provisioner-name';
 
 /** Labels, and tags with the same names. */
-export const LABELS: ReadonlyMap<string, string> = new Map([[OLD_POOL_LABEL, NODEPOOL_LABEL]]);
+export const RENAMED_LABELS: ReadonlyMap<string, string> = new Map([[OLD_POOL_LABEL, NODEPOOL_LABEL]]);
 
 /** Labels that nodes no longer have, with an explanation. */
 export const GONE_LABELS: ReadonlyMap<string, string> = new Map([

@@ -4,7 +4,7 @@ import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '#api/objects';
 import { entriesOf, keyOf, nodeOf, plain, resolveAlias } from './nodes.ts';
 import { below, type Path, type TakeNote } from './notes.ts';
 import type { FoundObject } from './objects.ts';
-import { ANNOTATIONS, GONE_LABELS, LABELS, OLD_DISRUPTION_TAINT, OLD_POOL_LABEL } from './renames.ts';
+import { ANNOTATIONS, GONE_LABELS, OLD_DISRUPTION_TAINT, OLD_POOL_LABEL, RENAMED_LABELS } from './renames.ts';
 
 /** Paths of pod templates by kind. Any other kind may have a template at spec.template. */
 const TEMPLATES: Readonly<Record<string, Path>> = {
@@ -48,7 +48,7 @@ class PodTemplateEdit {
     if (spec === undefined) return;
     const selector = this.at(spec, ['nodeSelector']);
     this.#dropGone(selector, ['spec', 'nodeSelector']);
-    this.#renameKeys(selector, ['spec', 'nodeSelector'], LABELS);
+    this.#renameKeys(selector, ['spec', 'nodeSelector'], RENAMED_LABELS);
     this.#convertTolerations(spec);
     this.#convertTopologies(spec);
     this.#convertAffinity(spec);
@@ -156,7 +156,7 @@ class PodTemplateEdit {
   }
 
   #convertKey(map: YAMLMap, field: string, path: Path): void {
-    const name = LABELS.get(this.#text(map, field));
+    const name = RENAMED_LABELS.get(this.#text(map, field));
     const pair = this.#pair(map, field);
     if (name === undefined || pair === undefined) return;
     const old = this.#text(map, field);

@@ -2,7 +2,7 @@
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, isTrue, type NodeClaim, type Pod, ZONE_LABEL } from '#api/objects';
 import type { World } from '#local/world';
 import type { Bills } from './bills.ts';
-import { type Screen, usd } from './screen.ts';
+import { type Screen, usdText } from './screen.ts';
 import type { View } from './view.ts';
 
 export interface Narrator {
@@ -49,7 +49,7 @@ export function narrate(view: View, { world, bills }: NarratorParts, screen: Scr
         bought += 1;
         const instance = world.aws.instances.get(instanceIdOf(claim));
         const price = instance === undefined ? 0 : bills.usdPerHourOf(instance);
-        return `launched    ${name}: ${labels?.[INSTANCE_TYPE_LABEL]} in ${labels?.[ZONE_LABEL]}, ${labels?.[CAPACITY_TYPE_LABEL]}, ${usd(price)} an hour`;
+        return `launched    ${name}: ${labels?.[INSTANCE_TYPE_LABEL]} in ${labels?.[ZONE_LABEL]}, ${labels?.[CAPACITY_TYPE_LABEL]}, ${usdText(price)} an hour`;
       });
     if (isTrue(claim, 'Registered'))
       once(claim, 'registered', () => `registered  ${name}: node ${claim.status?.nodeName}`);

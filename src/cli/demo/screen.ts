@@ -78,4 +78,4 @@ export function columns(rows: readonly (readonly string[])[]): string[] {
   );
 }
 
-export const usd = (amount: number, digits = 4): string => `$${amount.toFixed(digits)}`;
+export const usdText = (amount: number, digits = 4): string => `$${amount.toFixed(digits)}`;

@@ -8,7 +8,7 @@ import type { LocalInstance } from '#local/aws';
 import type { World } from '#local/world';
 import type { Bills } from './bills.ts';
 import type { Narrator } from './narrator.ts';
-import { type Screen, usd } from './screen.ts';
+import { type Screen, usdText } from './screen.ts';
 import type { View } from './view.ts';
 
 export interface DemoStage {
@@ -115,5 +115,5 @@ export async function scaleToZero({ world, view, screen, bills }: DemoStage): Pr
         `${view.claims.list().length} nodes left; empty nodes are validated again after 15 s before they are removed`,
       ),
   );
-  screen.line(`removed     every node: ${usd(before)} an hour before, ${usd(bills.usdPerHour)} now`);
+  screen.line(`removed     every node: ${usdText(before)} an hour before, ${usdText(bills.usdPerHour)} now`);
 }

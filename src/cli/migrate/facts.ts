@@ -1,6 +1,6 @@
 /** Facts that `migrate` reads from a cluster or from a file. Secrets are redacted when they are read. */
 import type { KubeObject, Workload } from '#api/objects';
-import { controllerOf, type FoundController } from '#aws/leftovers';
+import { type FoundController, foundController } from '#aws/leftovers';
 import { isNotFound } from '#kube/client';
 import type { HttpKubeReader } from '#kube/connection';
 import { InputError, messageOf } from '../objects/errors.ts';
@@ -73,7 +73,7 @@ class Gathered {
   }
 
   #look(deployment: Workload): void {
-    const controller = controllerOf(deployment);
+    const controller = foundController(deployment);
     const isNamed = deployment.metadata.labels?.['app.kubernetes.io/name'] === 'karpenter';
     if (isNamed || controller.isKarpenter) this.controllers.push(controller);
     const containers = (deployment.spec.template.spec?.containers ?? []) as readonly {

@@ -16,7 +16,7 @@ import { type GangGroup, groupsOf, isScheduled, type PoolInput } from '#engine/m
 import {
   type BufferProblem,
   evaluateOverlays,
-  isActive,
+  isActiveBuffer,
   isHandled,
   isProblem,
   overlaid,
@@ -108,7 +108,7 @@ async function bufferPods(manifests: readonly Manifest[], all: readonly Pod[], n
     const read = validateStored<CapacityBuffer>(manifest);
     const { name, namespace = 'default', uid = name } = read.metadata;
     const buffer = { ...read, metadata: { ...read.metadata, namespace, uid } };
-    if (!isActive(buffer)) continue;
+    if (!isActiveBuffer(buffer)) continue;
     const target = await findTarget(buffer, async (kind, ref) => findIn(manifests, kind, ref));
     const size = isProblem(target)
       ? target

@@ -56,11 +56,11 @@ import { readPools } from './pools.ts';
 import { appliedBook, providerOf, type TypesOf } from './provider.ts';
 import { identityOf, type Manifest } from './read.ts';
 import { notInSnapshot } from './snapshot-info.ts';
-import { staticClaims } from './static-claims.ts';
-import { unknownFields } from './stored.ts';
+import { joiningStaticClaims } from './static-claims.ts';
+import { unknownManifestFields } from './stored.ts';
 import { templatesIn } from './templates.ts';
 import { createClaims } from './volume-claims.ts';
-import { idleReason, isForeign, podsOf, standalonePod, type Uids, uidsInOrder } from './workloads.ts';
+import { idleReason, isForeign, podsOfWorkload, standalonePod, type Uids, uidsInOrder } from './workloads.ts';
 
 export interface World {
   /** State of the cluster in the manifests. */
@@ -166,7 +166,7 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
       ...book.notes,
       ...ignored,
       ...gateNotes,
-      ...unknownFields(manifests),
+      ...unknownManifestFields(manifests),
       ...notes,
       ...policyNotes(manifests, nodePools),
       ...quotaNotes(manifests),
@@ -299,7 +299,7 @@ async function poolsIn(manifests: readonly Manifest[], options: WorldOptions): P
       return withDisruptionConditions(claim, { pools: byName, nodeClasses, node, nowMs });
     }),
   );
-  const created = staticClaims(pools, manifests, options);
+  const created = joiningStaticClaims(pools, manifests, options);
   return {
     nodePools,
     catalogue,
@@ -372,7 +372,7 @@ function sortedByName(manifests: readonly Manifest[]): readonly Manifest[] {
 function podsIn({ object, where }: Manifest, uids: Uids): readonly Pod[] {
   const isWorkload = WORKLOAD_KINDS.has(object.kind);
   if (isWorkload || object.kind === 'DaemonSet') checkWorkload(fieldIn(where, object));
-  if (isWorkload) return podsOf(object as Workload, uids);
+  if (isWorkload) return podsOfWorkload(object as Workload, uids);
   if (object.kind !== 'Pod') return [];
   checkPodSpec(fieldIn(where, object).at('spec'));
   checkPodStatus(fieldIn(where, object).at('status'));

@@ -37,7 +37,7 @@ interface StaticClaims {
 }
 
 /** Creates the missing NodeClaims of static NodePools, with their cheapest instance type. */
-export function staticClaims(
+export function joiningStaticClaims(
   pools: readonly StaticPool[],
   manifests: readonly Manifest[],
   options: StaticOptions,

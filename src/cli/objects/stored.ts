@@ -74,7 +74,7 @@ export function validateStored<T extends KubeObject>({ object, where }: Manifest
 }
 
 /** Returns notes on unknown fields, which are often misspelled and which the API server drops. */
-export const unknownFields = (manifests: readonly Manifest[]): readonly string[] =>
+export const unknownManifestFields = (manifests: readonly Manifest[]): readonly string[] =>
   manifests.flatMap(({ object, where }) => {
     const unknown = rulesOf(object.kind)?.schema.prune(object).unknown ?? [];
     return unknown.map((field) => `${where}: ${field}: unknown field is ignored`);

@@ -103,7 +103,7 @@ function podOf(workload: Workload, template: PodTemplateSpec, name: string, uid:
 }
 
 /** Creates the pending pods `NAME-0`, `NAME-1` and so on. They share one spec object unless they have their own claims. */
-export function podsOf(workload: Workload, uids: Uids): readonly Pod[] {
+export function podsOfWorkload(workload: Workload, uids: Uids): readonly Pod[] {
   const template = { ...workload.spec.template, spec: defaultRequests(workload.spec.template.spec) };
   const first = workload.kind === 'StatefulSet' ? (workload.spec.ordinals?.start ?? 0) : 0;
   return Array.from({ length: podCount(workload) }, (_, index) =>

@@ -103,7 +103,7 @@ export function planningPart(figures: readonly Figure[]): string {
 }
 
 /** Returns savings on the bill, and the savings that decide if planning figures make a difference. */
-export const savingsText = ({ savings, planningSavings }: { savings: number; planningSavings?: number }): string =>
+export const hourlySavings = ({ savings, planningSavings }: { savings: number; planningSavings?: number }): string =>
   planningSavings === undefined
     ? usdPerHour(savings)
     : `${usdPerHour(savings)} (planning: ${usdPerHour(planningSavings)})`;

@@ -1,7 +1,7 @@
 /** Renders verdicts on nodes as text. */
 import { calculationOf, type ObjectName, repairText, type Verdict } from '#engine/disruption';
 import { humanDuration, timeOf } from '#lib';
-import { inShort, savingsText, table } from './table.ts';
+import { hourlySavings, inShort, table } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
 
 const objectText = (object: ObjectName | undefined): string =>
@@ -26,7 +26,7 @@ export function verdictsText(verdicts: readonly Verdict[], nowMs: number): strin
 }
 
 const commandText = ({ method, decision, nodes, ...usd }: NonNullable<Verdict['command']>): string =>
-  `${method}: ${decision} ${inShort(nodes)}, which saves ${savingsText(usd)}`;
+  `${method}: ${decision} ${inShort(nodes)}, which saves ${hourlySavings(usd)}`;
 
 /** Returns the age of a decision. Clocks of operator and command line may differ, so an age is at least 0. */
 const ageOf = (decided: string, nowMs: number): string => humanDuration(Math.max(0, nowMs - timeOf(decided)));

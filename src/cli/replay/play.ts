@@ -7,7 +7,7 @@ import { readTrace, type Trace, type TraceEvent, type TraceHeader } from '#repla
 import { DEFAULT_WORLD, readWorld, type WorldModel } from '#replay/world-model';
 import { refuseOldVersions } from '../objects/old-versions.ts';
 import { readManifests } from '../objects/read.ts';
-import { unknownFields } from '../objects/stored.ts';
+import { unknownManifestFields } from '../objects/stored.ts';
 import { readText } from '../objects/text.ts';
 import { generateFrom, isGenerated } from './generated.ts';
 import type { Beginning } from './objects.ts';
@@ -89,7 +89,7 @@ export async function preparePlay(options: PlayOptions, parts: ReplayParts): Pro
     startMs: Date.parse(trace.header.start),
     seconds: trace.header.seconds,
     sets,
-    notes: [...unknownFields(manifests), ...ofBook, ...notes],
+    notes: [...unknownManifestFields(manifests), ...ofBook, ...notes],
     play: (signal, onProgress) =>
       parts.replay({
         trace,

@@ -6,7 +6,7 @@
 import type { KubeObject } from '#api/objects';
 import { AWS_OPERATOR_OPTIONS, parseAwsSettings } from '#aws/settings';
 import { isObject, type JsonObject, nearestName, own, quoted, shellWords } from '#lib';
-import { mergePatch } from '#local/api-conventions';
+import { applyMergePatch } from '#local/api-conventions';
 import { HelpRequested, SettingsError } from '#process/settings';
 import type { SettingsSet } from '#replay/run';
 import { InputError } from '../objects/errors.ts';
@@ -156,7 +156,7 @@ function patchManifests(manifests: readonly Manifest[], change: Patch, where: st
   return manifests.map((manifest) => {
     if (!isMeant(manifest)) return manifest;
     const { object } = manifest;
-    const after = mergePatch(object, change.patch) as KubeObject;
+    const after = applyMergePatch(object, change.patch) as KubeObject;
     if (after.kind !== kind || after.apiVersion !== object.apiVersion || after.metadata?.name !== object.metadata.name)
       throw new InputError(where, 'patch: must not change apiVersion, kind or metadata.name');
     return { ...manifest, object: after, where: `${where}, ${kind} ${object.metadata.name}` };

@@ -16,7 +16,7 @@ export interface TopState extends Omit<LiveState, 'pending'> {
   readonly log?: readonly LogLine[] | undefined;
 }
 
-export interface Choices {
+export interface ScreenChoices {
   /** Name of a column of `columnsToSort`. */
   readonly sort: string;
   /** True if the order is from the end. */
@@ -34,7 +34,7 @@ export interface Choices {
   readonly isOpen: boolean;
 }
 
-export const INITIAL: Choices = {
+export const INITIAL: ScreenChoices = {
   sort: 'price',
   isReversed: false,
   group: 'NodePool',
@@ -45,7 +45,7 @@ export const INITIAL: Choices = {
 };
 
 /** Fraction of the allocatable amount that is requested, or 0 if the node has none. */
-export function shareOf({ shares }: LiveNode, resource: string): number {
+export function resourceShare({ shares }: LiveNode, resource: string): number {
   const [requested, allocatable] = shares[resource] ?? [0, 0];
   return allocatable > 0 ? requested / allocatable : 0;
 }
@@ -56,8 +56,8 @@ const byNumber = (value: (node: TopNode) => number) => (a: TopNode, b: TopNode) 
 /** Orders by column: numbers from the largest, ages from the oldest, texts from A to Z. */
 const ORDERS: Readonly<Record<string, (a: TopNode, b: TopNode) => number>> = {
   price: byNumber(({ usdPerHour = 0 }) => -usdPerHour),
-  cpu: byNumber((node) => -shareOf(node, 'cpu')),
-  memory: byNumber((node) => -shareOf(node, 'memory')),
+  cpu: byNumber((node) => -resourceShare(node, 'cpu')),
+  memory: byNumber((node) => -resourceShare(node, 'memory')),
   pods: byNumber(({ pods }) => -pods),
   age: byNumber(({ createdMs }) => createdMs),
   name: byText(({ name }) => name),
@@ -82,7 +82,7 @@ const GROUPS: Readonly<Record<string, (node: TopNode) => string>> = {
 export const columnsToSort = (labels: readonly string[]): readonly string[] => [...Object.keys(ORDERS), ...labels];
 
 /** Returns the names of all properties that can group the nodes. */
-export const groupsOf = (labels: readonly string[]): readonly string[] => [...Object.keys(GROUPS), ...labels];
+export const shownGroups = (labels: readonly string[]): readonly string[] => [...Object.keys(GROUPS), ...labels];
 
 const orderBy = (name: string) => own(ORDERS, name) ?? byText(({ labels }) => own(labels, name) ?? '');
 const groupBy = (name: string) => own(GROUPS, name) ?? (({ labels }: TopNode) => own(labels, name) ?? `no ${name}`);
@@ -99,7 +99,10 @@ export interface Rows {
 }
 
 /** Applies filter, groups and order. The filter is a part of any column, regardless of case. */
-export function rowsOf({ nodes, pending }: TopState, { sort, isReversed, group, labels: keys, filter }: Choices): Rows {
+export function rowsOf(
+  { nodes, pending }: TopState,
+  { sort, isReversed, group, labels: keys, filter }: ScreenChoices,
+): Rows {
   const wanted = filter.toLowerCase();
   const has = (...texts: readonly string[]): boolean => texts.some((text) => text.toLowerCase().includes(wanted));
   const shown = nodes.filter(({ name, nodePool, instanceType, zone, capacityType, state, verdict, labels }) =>
@@ -120,13 +123,13 @@ export function rowsOf({ nodes, pending }: TopState, { sort, isReversed, group, 
   const inOrder = shown.toSorted((a, b) => direction * order(a, b) || compareText(a.name, b.name));
   const groups = [...Map.groupBy(inOrder, groupBy(group))].map(([name, own]) => ({ name, nodes: own }));
   return {
-    groups: groups.sort((a, b) => priceOf(b.nodes) - priceOf(a.nodes) || (a.name < b.name ? -1 : 1)),
+    groups: groups.sort((a, b) => screenPrice(b.nodes) - screenPrice(a.nodes) || (a.name < b.name ? -1 : 1)),
     pending: pendingGroups(pending.filter(({ pod, reason = '' }) => has(pod, reason))),
   };
 }
 
 /** Returns the price of nodes in USD per hour. Nodes without a known price count as 0. */
-export const priceOf = (nodes: readonly LiveNode[]): number =>
+export const screenPrice = (nodes: readonly LiveNode[]): number =>
   nodes.reduce((sum, { usdPerHour = 0 }) => sum + usdPerHour, 0);
 
 /** Names of all rows that can be selected, from the top down. */
@@ -150,7 +153,7 @@ const PAGE = 10;
 const STEPS: Readonly<Record<string, number>> = { up: -1, down: 1, 'page up': -PAGE, 'page down': PAGE };
 
 /** Returns the choices after a key, or undefined if the view must close. */
-export function press(choices: Choices, key: Key, state: TopState): Choices | undefined {
+export function press(choices: ScreenChoices, key: Key, state: TopState): ScreenChoices | undefined {
   if (choices.isTyping) return type(choices, key);
   const letter = typeof key === 'string' ? key : key.text;
   if (letter === 'q') return undefined;
@@ -159,12 +162,12 @@ export function press(choices: Choices, key: Key, state: TopState): Choices | un
   if (letter === '/') return { ...choices, isTyping: true, isOpen: false };
   if (letter === 's') return { ...choices, sort: after(columnsToSort(choices.labels), choices.sort) };
   if (letter === 'r') return { ...choices, isReversed: !choices.isReversed };
-  if (letter === 'g') return { ...choices, group: after(groupsOf(choices.labels), choices.group) };
+  if (letter === 'g') return { ...choices, group: after(shownGroups(choices.labels), choices.group) };
   const step = STEPS[letter === 'k' ? 'up' : letter === 'j' ? 'down' : letter];
   return step === undefined ? choices : move(choices, step, state);
 }
 
-function type(choices: Choices, key: Key): Choices {
+function type(choices: ScreenChoices, key: Key): ScreenChoices {
   if (key === 'enter') return { ...choices, isTyping: false };
   if (key === 'escape') return { ...choices, isTyping: false, filter: '' };
   if (key === 'backspace') return { ...choices, filter: choices.filter.slice(0, -1) };
@@ -173,7 +176,7 @@ function type(choices: Choices, key: Key): Choices {
 
 const after = <T>(values: readonly T[], value: T): T => values[(values.indexOf(value) + 1) % values.length] ?? value;
 
-function move(choices: Choices, step: number, state: TopState): Choices {
+function move(choices: ScreenChoices, step: number, state: TopState): ScreenChoices {
   const names = selectable(rowsOf(state, choices));
   const at = choices.selected === undefined ? -1 : names.indexOf(choices.selected);
   const next = at === -1 ? 0 : Math.min(names.length - 1, Math.max(0, at + step));

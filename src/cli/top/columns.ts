@@ -1,18 +1,18 @@
 /** Columns of the nodes in `karpenter top`: the most important ones that fit into the terminal, as wide as their content. */
 import { own } from '#lib';
 import type { LiveNode } from '#live/view';
-import { shareOf, type TopNode } from './choices.ts';
-import { ageText, bar, cell, firstLine, type Span } from './spans.ts';
+import { resourceShare, type TopNode } from './choices.ts';
+import { ageText, bar, cell, firstLine, type StyledText } from './spans.ts';
 
-export interface Column {
+export interface ScreenColumn {
   readonly title: string;
   readonly width: number;
   readonly isRight: boolean;
-  readonly spans: (node: TopNode) => readonly Span[];
+  readonly spans: (node: TopNode) => readonly StyledText[];
 }
 
-export interface Columns {
-  readonly shown: readonly Column[];
+export interface ScreenColumns {
+  readonly shown: readonly ScreenColumn[];
   /** Blanks between columns. */
   readonly gap: string;
 }
@@ -24,10 +24,10 @@ interface Field {
   /** Maximum width of the column, in characters. */
   readonly widest: number;
   readonly isRight?: boolean;
-  readonly style?: (node: TopNode) => Partial<Span>;
+  readonly style?: (node: TopNode) => Partial<StyledText>;
 }
 
-const STATE_COLORS: Readonly<Record<LiveNode['state'], Span['color']>> = {
+const STATE_COLORS: Readonly<Record<LiveNode['state'], StyledText['color']>> = {
   launching: 'cyan',
   starting: 'yellow',
   ready: 'green',
@@ -38,12 +38,12 @@ const NEXT: ReadonlySet<string> = new Set(['chosen', 'next']);
 /** Returns the node's name up to the first dot, or the NodeClaim's name before the node exists. */
 const shortName = ({ name, nodeClaim }: LiveNode): string => (name || nodeClaim || '').split('.')[0] ?? '';
 
-const percent = (node: LiveNode, resource: string): string => `${Math.round(100 * shareOf(node, resource))} %`;
-const styleOfState = ({ state }: TopNode): Partial<Span> => {
+const percent = (node: LiveNode, resource: string): string => `${Math.round(100 * resourceShare(node, resource))} %`;
+const styleOfState = ({ state }: TopNode): Partial<StyledText> => {
   const color = STATE_COLORS[state];
   return color === undefined ? {} : { color };
 };
-const styleOfVerdict = ({ verdict }: TopNode): Partial<Span> =>
+const styleOfVerdict = ({ verdict }: TopNode): Partial<StyledText> =>
   NEXT.has(verdict?.code ?? '') ? { color: 'magenta' } : { dim: true };
 
 function fieldsAt(nowMs: number, labels: readonly string[]): readonly Field[] {
@@ -102,7 +102,7 @@ export function columnsFor(
     labels,
     nowMs,
   }: { readonly columns: number; readonly labels: readonly string[]; readonly nowMs: number },
-): Columns {
+): ScreenColumns {
   const gap = terminal < WIDE ? ' ' : '  ';
   const all = fieldsAt(nowMs, labels).map((field) => columnOf(field, nodes));
   const short = columnOf(SHORT_STATE, nodes);
@@ -150,12 +150,12 @@ const columnOf = (field: Field, nodes: readonly TopNode[]): Sized => ({
 
 const barOf = (column: Sized): Sized => ({ ...column, width: BAR_WIDTH, isRight: false, isBar: true });
 
-const toColumn = ({ id, title, text, width, isRight = false, style, isBar }: Sized): Column => ({
+const toColumn = ({ id, title, text, width, isRight = false, style, isBar }: Sized): ScreenColumn => ({
   title: id === 'memory' && isBar ? 'MEMORY' : title,
   width,
   isRight,
   spans: (node) =>
     isBar
-      ? bar(shareOf(node, id), BAR)
+      ? bar(resourceShare(node, id), BAR)
       : cell(text(node), width, isRight).map((span) => ({ ...span, ...style?.(node) })),
 });

@@ -3,12 +3,12 @@ import type { Verdict } from '#engine/disruption';
 import { type LiveNode, pendingGroups } from '#live/view';
 import { verdictText } from '../render/verdicts.ts';
 import { wrapped } from '../render/wrap.ts';
-import type { Choices, TopState } from './choices.ts';
-import { ageText, bar, type Line } from './spans.ts';
+import type { ScreenChoices, TopState } from './choices.ts';
+import { ageText, bar, type StyledLine } from './spans.ts';
 
 interface DetailsInput {
   readonly state: TopState;
-  readonly choices: Choices;
+  readonly choices: ScreenChoices;
   readonly columns: number;
   readonly verdictOf: (node: string) => Verdict | undefined;
 }
@@ -16,7 +16,7 @@ interface DetailsInput {
 const MOST_OTHERS = 20;
 
 /** Explains the selected row. */
-export function details({ state, choices, columns, verdictOf }: DetailsInput): readonly Line[] {
+export function details({ state, choices, columns, verdictOf }: DetailsInput): readonly StyledLine[] {
   const { selected = '' } = choices;
   const node = state.nodes.find(({ name }) => name === selected);
   if (node !== undefined) return nodeDetails(node, state.summary.atMs, { columns, verdict: verdictOf(selected) });
@@ -49,11 +49,11 @@ function nodeDetails(
   node: LiveNode,
   nowMs: number,
   { columns, verdict }: { readonly columns: number; readonly verdict: Verdict | undefined },
-): readonly Line[] {
+): readonly StyledLine[] {
   const { name, nodeClaim, nodePool, instanceType, zone, capacityType, state, createdMs, usdPerHour, shares } = node;
   const price = usdPerHour === undefined ? 'unknown price' : `$${usdPerHour.toFixed(4)}/h`;
   const resources = Object.entries(shares).map(
-    ([resource, [requested, allocatable]]): Line => [
+    ([resource, [requested, allocatable]]): StyledLine => [
       { text: `  ${resource.padEnd(20)} ` },
       ...bar(allocatable > 0 ? requested / allocatable : 0, 20),
       { text: `  ${amount(resource, requested)} of ${amount(resource, allocatable)}`, dim: true },
@@ -92,5 +92,5 @@ const amount = (resource: string, value: number): string =>
       ? `${(value / GIB).toFixed(1)} GiB`
       : String(value);
 
-const plain = (lines: readonly string[], columns: number): readonly Line[] =>
-  lines.flatMap((line) => wrapped(line, columns).map((part): Line => [{ text: part }]));
+const plain = (lines: readonly string[], columns: number): readonly StyledLine[] =>
+  lines.flatMap((line) => wrapped(line, columns).map((part): StyledLine => [{ text: part }]));

@@ -4,15 +4,15 @@ import type { LiveDecision, LiveNode, PendingGroup } from '#live/view';
 import { LOG_KINDS, type LogLine } from '#observe/history';
 import { sparkline } from '../render/cost.ts';
 import { counted } from '../render/table.ts';
-import { type Choices, INITIAL, type NodeGroup, priceOf, rowsOf, type TopState } from './choices.ts';
-import { type Columns, columnsFor, MARK } from './columns.ts';
+import { INITIAL, type NodeGroup, rowsOf, type ScreenChoices, screenPrice, type TopState } from './choices.ts';
+import { columnsFor, MARK, type ScreenColumns } from './columns.ts';
 import { details } from './details.ts';
 import { paneRows } from './panes.ts';
-import { ageText, bar, cell, firstLine, type Line, type Span } from './spans.ts';
+import { ageText, bar, cell, firstLine, type StyledLine, type StyledText } from './spans.ts';
 
 export interface FrameInput {
   readonly state: TopState;
-  readonly choices: Choices;
+  readonly choices: ScreenChoices;
   readonly columns: number;
   /** Height of the terminal. Undefined prints every row. */
   readonly rows?: number | undefined;
@@ -22,7 +22,7 @@ export interface FrameInput {
 
 /** Number of cost samples that the header shows, the last 15 minutes. */
 const SPARKS = 30;
-const LOG_COLORS: Readonly<Partial<Record<LogLine['kind'], Span['color']>>> = {
+const LOG_COLORS: Readonly<Partial<Record<LogLine['kind'], StyledText['color']>>> = {
   launch: 'green',
   move: 'cyan',
   drift: 'cyan',
@@ -34,7 +34,7 @@ const LOG_COLORS: Readonly<Partial<Record<LogLine['kind'], Span['color']>>> = {
 /** Width of the longest kind. */
 const KIND_WIDTH = Math.max(...LOG_KINDS.map((kind) => kind.length));
 
-const DECISION_COLORS: Readonly<Record<LiveDecision['topic'], Span['color']>> = {
+const DECISION_COLORS: Readonly<Record<LiveDecision['topic'], StyledText['color']>> = {
   bought: 'green',
   'given-back': 'blue',
   disruption: 'cyan',
@@ -44,7 +44,7 @@ const DECISION_COLORS: Readonly<Record<LiveDecision['topic'], Span['color']>> = 
 };
 
 /** Returns a frame with every row, as plain text. */
-export function printFrame(input: Omit<FrameInput, 'choices' | 'rows'> & { readonly choices?: Choices }): string {
+export function printFrame(input: Omit<FrameInput, 'choices' | 'rows'> & { readonly choices?: ScreenChoices }): string {
   const lines = frame({ choices: INITIAL, ...input });
   return `${lines
     .map((line) =>
@@ -56,27 +56,27 @@ export function printFrame(input: Omit<FrameInput, 'choices' | 'rows'> & { reado
     .join('\n')}\n`;
 }
 
-export function frame(input: FrameInput): readonly Line[] {
+export function frame(input: FrameInput): readonly StyledLine[] {
   const { choices, state, columns, rows } = input;
   const head = header(input);
   const body = choices.isOpen
     ? details(input)
     : overview(input, rows === undefined ? undefined : rows - head.length - 2);
   const shown = rows === undefined ? body : body.slice(0, rows - head.length - 2);
-  const blank = Array.from({ length: Math.max(0, (rows ?? 0) - head.length - shown.length - 2) }, (): Line => []);
+  const blank = Array.from({ length: Math.max(0, (rows ?? 0) - head.length - shown.length - 2) }, (): StyledLine => []);
   const foot = rows === undefined ? [] : [...blank, selection(choices, state), footer(choices, input)];
   return [...head, ...shown, ...foot].map((line) => cut(line, columns));
 }
 
 /** Returns the verdict on the selected node. In a narrow terminal, its row has only the code. */
-function selection({ selected, isOpen }: Choices, { nodes }: TopState): Line {
+function selection({ selected, isOpen }: ScreenChoices, { nodes }: TopState): StyledLine {
   const { verdict } = (isOpen ? undefined : nodes.find(({ name }) => name === selected)) ?? {};
   return verdict === undefined ? [] : [{ text: `▶ ${firstLine(verdict.text)}`, color: 'cyan' }];
 }
 
-function header({ state, columns, problem }: FrameInput): readonly Line[] {
+function header({ state, columns, problem }: FrameInput): readonly StyledLine[] {
   const { summary, nodes, costs } = state;
-  const facts: Span[] = [
+  const facts: StyledText[] = [
     { text: summary.clusterName, bold: true },
     { text: `  ${counted(summary.nodes, 'node')}  ${counted(summary.pods, 'pod')}  ` },
     { text: `${summary.pendingPods} pending`, ...(summary.pendingPods > 0 && { color: 'yellow' as const }) },
@@ -85,7 +85,7 @@ function header({ state, columns, problem }: FrameInput): readonly Line[] {
     { text: ` (${usd(summary.usdPerMonth, 0)}/month)`, dim: true },
     ...(summary.unpriced > 0 ? [{ text: `  ${summary.unpriced} without a price`, dim: true }] : []),
   ];
-  const usage: Span[] = ['cpu', 'memory'].flatMap((resource): Span[] => [
+  const usage: StyledText[] = ['cpu', 'memory'].flatMap((resource): StyledText[] => [
     { text: `${resource} ` },
     ...bar(totalShare(nodes, resource), 20),
     { text: '   ' },
@@ -93,7 +93,7 @@ function header({ state, columns, problem }: FrameInput): readonly Line[] {
   const trend =
     costs.length > 1 ? [{ text: `$/h ${sparkline(costs.slice(-SPARKS).map(([, usd]) => usd))}`, dim: true }] : [];
   const wide = columns >= 110;
-  const notes: Span[] = [
+  const notes: StyledText[] = [
     ...[summary.paused, summary.observed, summary.rollout].flatMap((text) =>
       text === undefined ? [] : [{ text: `${text}  `, color: 'yellow' as const }],
     ),
@@ -110,7 +110,7 @@ function totalShare(nodes: readonly LiveNode[], resource: string): number {
   return sum(1) > 0 ? sum(0) / sum(1) : 0;
 }
 
-function overview(input: FrameInput, height: number | undefined): readonly Line[] {
+function overview(input: FrameInput, height: number | undefined): readonly StyledLine[] {
   const { state, choices, columns } = input;
   const { groups, pending } = rowsOf(state, choices);
   const { labels } = choices;
@@ -134,7 +134,7 @@ function overview(input: FrameInput, height: number | undefined): readonly Line[
 }
 
 /** Returns the part of the lines around the selected line that fits. */
-function window(lines: readonly Line[], selectedAt: number, space: number): readonly Line[] {
+function window(lines: readonly StyledLine[], selectedAt: number, space: number): readonly StyledLine[] {
   if (lines.length <= space) return lines;
   const from = Math.max(0, Math.min(lines.length - space + 1, selectedAt - Math.floor(space / 2)));
   const shown = lines.slice(from, from + space - 1);
@@ -143,16 +143,16 @@ function window(lines: readonly Line[], selectedAt: number, space: number): read
 
 function nodeLines(
   groups: readonly NodeGroup[],
-  choices: Choices,
-  { shown, gap }: Columns,
-): { readonly lines: readonly Line[]; readonly selectedAt: number } {
-  const lines: Line[] = [];
+  choices: ScreenChoices,
+  { shown, gap }: ScreenColumns,
+): { readonly lines: readonly StyledLine[]; readonly selectedAt: number } {
+  const lines: StyledLine[] = [];
   let selectedAt = 0;
   for (const { name, nodes } of groups) {
     if (name !== '')
       lines.push([
         { text: name, bold: true, color: 'cyan' },
-        { text: `  ${counted(nodes.length, 'node')}  ${usd(priceOf(nodes))}/h  cpu `, dim: true },
+        { text: `  ${counted(nodes.length, 'node')}  ${usd(screenPrice(nodes))}/h  cpu `, dim: true },
         ...bar(totalShare(nodes, 'cpu'), 8),
         { text: '  memory ', dim: true },
         ...bar(totalShare(nodes, 'memory'), 8),
@@ -162,7 +162,7 @@ function nodeLines(
       if (isSelected) selectedAt = lines.length;
       lines.push([
         { text: isSelected ? '▶ ' : ' '.repeat(MARK), ...(isSelected && { color: 'cyan' as const }) },
-        ...shown.flatMap(({ spans }, at): readonly Span[] => [
+        ...shown.flatMap(({ spans }, at): readonly StyledText[] => [
           ...(at > 0 ? [{ text: gap }] : []),
           ...spans(node).map((span) => (isSelected && at === 0 ? { ...span, inverse: true } : span)),
         ]),
@@ -178,7 +178,7 @@ function pendingLines(
   pending: readonly PendingGroup[],
   { state, choices, columns }: FrameInput,
   rows: number,
-): readonly Line[] {
+): readonly StyledLine[] {
   if (rows === 0) return [];
   const { atMs, pendingPods } = state.summary;
   const at = pending.findIndex(({ pod }) => pod === choices.selected);
@@ -188,7 +188,7 @@ function pendingLines(
   return [
     [],
     [{ text: `PENDING PODS (${pendingPods})`, bold: true, color: 'yellow' }],
-    ...pending.slice(from, from + rows).map(({ pod, sinceMs, reason, pods }): Line => {
+    ...pending.slice(from, from + rows).map(({ pod, sinceMs, reason, pods }): StyledLine => {
       const isSelected = pod === choices.selected;
       const count = pods === 1 ? '' : `${counted(pods, 'pod')}: `;
       return [
@@ -204,7 +204,7 @@ function pendingLines(
 }
 
 /** Shows the log of the operator, latest first. */
-function logLines(log: readonly LogLine[], rows: number): readonly Line[] {
+function logLines(log: readonly LogLine[], rows: number): readonly StyledLine[] {
   if (rows === 0) return [];
   return [
     [],
@@ -212,7 +212,7 @@ function logLines(log: readonly LogLine[], rows: number): readonly Line[] {
     ...log
       .slice(-rows)
       .reverse()
-      .map(({ at, kind, text, before, after }): Line => {
+      .map(({ at, kind, text, before, after }): StyledLine => {
         const color = LOG_COLORS[kind];
         const nodes = before && after ? `${before.nodes} → ${after.nodes} nodes: ` : '';
         return [
@@ -225,7 +225,7 @@ function logLines(log: readonly LogLine[], rows: number): readonly Line[] {
 }
 
 /** Shows decisions in the events of the operator, if its log cannot be read. */
-function decisionLines(decisions: readonly LiveDecision[], rows: number): readonly Line[] {
+function decisionLines(decisions: readonly LiveDecision[], rows: number): readonly StyledLine[] {
   if (rows === 0) return [];
   return [
     [],
@@ -233,7 +233,7 @@ function decisionLines(decisions: readonly LiveDecision[], rows: number): readon
     ...decisions
       .slice(-rows)
       .reverse()
-      .map(({ atMs, topic, object, text: said, usdPerHour, times }): Line => {
+      .map(({ atMs, topic, object, text: said, usdPerHour, times }): StyledLine => {
         const color = DECISION_COLORS[topic];
         const price =
           usdPerHour === undefined ? '' : `  ${usdPerHour < 0 ? '−' : '+'}$${Math.abs(usdPerHour).toFixed(3)}/h`;
@@ -250,9 +250,9 @@ function decisionLines(decisions: readonly LiveDecision[], rows: number): readon
 const LONG_KEYS = 120;
 
 function footer(
-  { sort, isReversed, group, filter, isTyping, isOpen }: Choices,
+  { sort, isReversed, group, filter, isTyping, isOpen }: ScreenChoices,
   { state: { summary }, columns }: FrameInput,
-): Line {
+): StyledLine {
   if (isTyping)
     return [
       { text: `filter: ${filter}█`, color: 'cyan' },
@@ -269,7 +269,7 @@ function footer(
 }
 
 /** Cuts a line at the width of the terminal. */
-function cut(line: Line, columns: number): Line {
+function cut(line: StyledLine, columns: number): StyledLine {
   let left = columns;
   return line.flatMap((span) => {
     const part = { ...span, text: span.text.slice(0, Math.max(0, left)) };

@@ -2,9 +2,9 @@
 import { Box, render, Text, useApp, useInput, useWindowSize } from 'ink';
 import { createElement, type ReactElement, useEffect, useReducer, useState } from 'react';
 import { escapeControls, withoutFilter } from '#observe/logger';
-import { type Choices, INITIAL, type Key, press } from './choices.ts';
+import { INITIAL, type Key, press, type ScreenChoices } from './choices.ts';
 import { frame } from './frame.ts';
-import type { Line } from './spans.ts';
+import type { StyledLine } from './spans.ts';
 import type { WatchedCluster } from './watch.ts';
 
 const REDRAW_MS = 1_000;
@@ -31,7 +31,7 @@ function keyOf(input: string, key: Pressed): Key {
   return key.backspace || key.delete ? 'backspace' : { text: input };
 }
 
-const lineElement = (line: Line, at: number): ReactElement =>
+const lineElement = (line: StyledLine, at: number): ReactElement =>
   createElement(
     Text,
     { key: at, wrap: 'truncate' },
@@ -46,7 +46,13 @@ const lineElement = (line: Line, at: number): ReactElement =>
         ),
   );
 
-function Screen({ cluster, initial }: { readonly cluster: WatchedCluster; readonly initial: Choices }): ReactElement {
+function Screen({
+  cluster,
+  initial,
+}: {
+  readonly cluster: WatchedCluster;
+  readonly initial: ScreenChoices;
+}): ReactElement {
   const { exit } = useApp();
   const { columns, rows } = useWindowSize();
   const [choices, choose] = useState(initial);
@@ -72,10 +78,10 @@ interface Terminal {
 }
 
 /** Shows the view until the user closes it. */
-export async function show(
+export async function showScreen(
   cluster: WatchedCluster,
   { stdin, stdout }: Terminal = process,
-  initial: Choices = INITIAL,
+  initial: ScreenChoices = INITIAL,
 ): Promise<void> {
   const options = { alternateScreen: true, interactive: true, stdin, stdout: withoutFilter(stdout) };
   await render(createElement(Screen, { cluster, initial }), options).waitUntilExit();

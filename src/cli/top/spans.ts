@@ -1,7 +1,7 @@
 /** Styled text of `karpenter top`. */
 import { humanDuration } from '#lib';
 
-export interface Span {
+export interface StyledText {
   readonly text: string;
   readonly color?: 'green' | 'yellow' | 'red' | 'cyan' | 'blue' | 'magenta';
   readonly bold?: boolean;
@@ -9,10 +9,10 @@ export interface Span {
   readonly inverse?: boolean;
 }
 
-export type Line = readonly Span[];
+export type StyledLine = readonly StyledText[];
 
 /** Returns a bar and the percentage. Nearly empty nodes cost as much as full nodes, so they are marked. */
-export function bar(share: number, width: number): readonly Span[] {
+export function bar(share: number, width: number): readonly StyledText[] {
   const filled = Math.round(Math.min(1, share) * width);
   const color = share >= 0.7 ? 'green' : share >= 0.35 ? 'yellow' : 'red';
   return [
@@ -23,7 +23,7 @@ export function bar(share: number, width: number): readonly Span[] {
 }
 
 /** Returns a text with this width, cut if it is longer. */
-export const cell = (value: string, width: number, right = false): readonly Span[] => {
+export const cell = (value: string, width: number, right = false): readonly StyledText[] => {
   const short = value.length > width ? `${value.slice(0, width - 1)}…` : value;
   return [{ text: right ? short.padStart(width) : short.padEnd(width) }];
 };

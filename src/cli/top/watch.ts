@@ -35,7 +35,7 @@ const INTERVAL_MS = 5_000;
 /** Wait for the first lists. Kinds that are not readable must not delay the view for ever. */
 const FIRST_LISTS_MS = 15_000;
 
-export interface WatchOptions {
+export interface ScreenOptions {
   readonly client: KubeReader & Pick<HttpKubeReader, 'raw'>;
   readonly clusterName: string;
   readonly clock: Clock;
@@ -59,7 +59,7 @@ export interface WatchedCluster {
 }
 
 /** Opens watches until the signal aborts, and waits for the first lists. */
-export async function watchCluster(options: WatchOptions): Promise<WatchedCluster> {
+export async function watchCluster(options: ScreenOptions): Promise<WatchedCluster> {
   const { client, clock, signal, operator } = options;
   const problems = new Map<string, string>();
   const failures = problemLog(problems);
@@ -136,7 +136,7 @@ async function lastLines(server: string, clock: Timepiece): Promise<readonly Log
   return askOperator<readonly LogLine[]>(server, `/debug/log?since=${since}`).catch(() => undefined);
 }
 
-async function repeat(work: () => Promise<void>, { clock, signal }: Pick<WatchOptions, 'clock' | 'signal'>) {
+async function repeat(work: () => Promise<void>, { clock, signal }: Pick<ScreenOptions, 'clock' | 'signal'>) {
   while (!signal.aborted) {
     await clock.sleep(INTERVAL_MS, signal);
     if (!signal.aborted) await work();

@@ -6,7 +6,14 @@
  */
 import { controllerOf, type KubeObject, type OwnerReference, type Pod, uidOf } from '#api/objects';
 import { FieldFault } from '#lib';
-import { type ObjectRef, objectField, readObject, SCALED_KINDS, TRACE_KINDS, type TraceEvent } from '#replay/trace';
+import {
+  type ObjectRef,
+  objectField,
+  readTraceObject,
+  SCALED_KINDS,
+  TRACE_KINDS,
+  type TraceEvent,
+} from '#replay/trace';
 import { jobObject } from './job-object.ts';
 import { InterruptedPods, isInterrupted, lifeOf, type PodLife } from './pod-life.ts';
 import { traceObject } from './redacted.ts';
@@ -245,7 +252,7 @@ export class AuditHistory {
    */
   #readable(object: KubeObject, formOf: (object: KubeObject) => KubeObject = (found) => found): KubeObject | undefined {
     try {
-      const found = readObject(objectField(formOf(traceObject(object)), object.kind));
+      const found = readTraceObject(objectField(formOf(traceObject(object)), object.kind));
       this.#keys.add(found);
       return found;
     } catch (error) {

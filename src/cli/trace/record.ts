@@ -56,7 +56,7 @@ const SAVE_MS = 600_000;
  *
  * @throws Error if the cluster cannot be read or the file cannot be written
  */
-export async function record(client: KubeReader, options: RecordOptions): Promise<readonly string[]> {
+export async function recordTrace(client: KubeReader, options: RecordOptions): Promise<readonly string[]> {
   const { clock = realClock(), signal, onStarted } = options;
   const ended = new AbortController();
   const trouble = new Map<string, string>();

@@ -24,7 +24,7 @@ import {
   bufferOutcomes,
   consumersOf,
   INFEASIBLE,
-  isActive,
+  isActiveBuffer,
   isProblem,
   provisioningCondition,
   READY_FOR_PROVISIONING,
@@ -91,7 +91,7 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
   }
 
   async reconcile(buffer: CapacityBuffer): Promise<Outcome> {
-    if (!isActive(buffer) || buffer.metadata.deletionTimestamp) {
+    if (!isActiveBuffer(buffer) || buffer.metadata.deletionTimestamp) {
       this.#withdraw(bufferKey(buffer));
       if (!buffer.metadata.deletionTimestamp) await this.#reject(buffer);
       return settled;
@@ -120,7 +120,7 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
    * becomes false again.
    */
   #areAllSeen(): boolean {
-    const isSeen = (buffer: CapacityBuffer): boolean => !isActive(buffer) || this.#seen.has(bufferKey(buffer));
+    const isSeen = (buffer: CapacityBuffer): boolean => !isActiveBuffer(buffer) || this.#seen.has(bufferKey(buffer));
     if (!this.#store.synced) return true;
     this.#isKnown ||= this.#store.list().every(isSeen);
     return this.#isKnown;
@@ -310,7 +310,7 @@ export async function recordBuffers(
   };
 
   try {
-    await withBoundedConcurrency(openBuffers(informers).list().filter(isActive), AT_ONCE, writeOutcome);
+    await withBoundedConcurrency(openBuffers(informers).list().filter(isActiveBuffer), AT_ONCE, writeOutcome);
   } catch (error) {
     log.error('failed updating capacity buffers', { error });
   }

@@ -8,7 +8,7 @@ import { isActive, USUAL_JOIN_MS } from '#engine/model';
 import { deleteExactly } from '#kube/client';
 import { after, type Outcome, type ReconcileContext, type Singleton } from '#kube/reconcilers';
 import { withBoundedConcurrency } from '#lib';
-import { CollectionBrake, monotonicMs, shareOf } from '#lib/clock';
+import { CollectionBrake, monotonicMs, mostAtOnce } from '#lib/clock';
 import { NODE_LOST } from '#observe/events';
 import type { Logger } from '#observe/logger';
 import { publishDeletion } from '../deletion-events.ts';
@@ -48,7 +48,7 @@ export class LostNodes implements Singleton {
     const due = this.#overdue(claims);
     const lost = due.length === 0 ? [] : await this.#confirmed(due);
     const ids = lost.map(({ claim }) => uidOf(claim));
-    const { now, held, waitMs } = this.#brake.decide({ ids, share: shareOf(claims.length) });
+    const { now, held, waitMs } = this.#brake.decide({ ids, share: mostAtOnce(claims.length) });
     if (held.length > 0)
       log.warn('many nodes no longer exist, keeping the instances of some of them', {
         nodeclaims: held.length,

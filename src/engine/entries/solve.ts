@@ -4,7 +4,7 @@ export {
   type BufferTarget,
   bufferSource,
   isProblem,
-  notFound,
+  sourceNotFound,
   templateTarget,
   workloadTarget,
 } from '../buffer-target.ts';
@@ -17,7 +17,7 @@ export {
   expectRoomBeside,
   hasRoomBeside,
   INFEASIBLE,
-  isActive,
+  isActiveBuffer,
   isVirtual,
   provisioningCondition,
   READY_FOR_PROVISIONING,

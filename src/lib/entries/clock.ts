@@ -8,7 +8,7 @@ export {
   steadyClock,
   type Timepiece,
 } from '../clock.ts';
-export { CollectionBrake, shareOf } from '../collection-brake.ts';
+export { CollectionBrake, mostAtOnce } from '../collection-brake.ts';
 export { type Limiter, limiter } from '../limiter.ts';
 export { type Freshness, LoadingCache, TtlCache } from '../ttl-cache.ts';
 export { inSlices, type Pause, yielding } from '../yielding.ts';

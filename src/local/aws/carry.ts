@@ -2,7 +2,7 @@
 import { type Disturbance, throttlingError } from './faults.ts';
 import type { Account } from './state/account.ts';
 import { AwsError } from './wire/error.ts';
-import { type Call, operationOf, type Service } from './wire/service.ts';
+import { type AwsCall, type AwsService, operationOf } from './wire/service.ts';
 import type { OperationShape } from './wire/shape.ts';
 
 interface Carried {
@@ -12,7 +12,7 @@ interface Carried {
 }
 
 /** @throws AwsError the service's error response */
-export type Carry = (service: Service, action: string, input: object, call: Call) => Promise<Carried>;
+export type Carry = (service: AwsService, action: string, input: object, call: AwsCall) => Promise<Carried>;
 
 export function carrier(account: Account): Carry {
   const admits = account.options.rateLimiter?.(account.clock) ?? (() => true);

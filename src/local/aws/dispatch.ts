@@ -4,15 +4,15 @@ import { GLOBAL_SERVICES } from './services/services.ts';
 import type { Account } from './state/account.ts';
 import { AwsError } from './wire/error.ts';
 import {
+  type AwsCall,
+  type AwsService,
   actionOf,
-  type Call,
   type Decoded,
-  decode,
-  encode,
+  decodeInput,
   encodeError,
+  encodeOutput,
   type HttpAnswer,
   type HttpRequest,
-  type Service,
 } from './wire/service.ts';
 
 export type Dispatch = (request: HttpRequest, signal: AbortSignal) => Promise<HttpAnswer>;
@@ -22,9 +22,9 @@ interface Scope {
   readonly region: string;
 }
 
-export function dispatcher(account: Account, services: ReadonlyMap<string, Service>, carry: Carry): Dispatch {
+export function dispatcher(account: Account, services: ReadonlyMap<string, AwsService>, carry: Carry): Dispatch {
   /** Service whose format is used for errors of requests without a known service. */
-  const fallback = services.get('ec2') as Service;
+  const fallback = services.get('ec2') as AwsService;
 
   return async (request, signal) => {
     const requestId = account.random.uuid();
@@ -39,9 +39,9 @@ export function dispatcher(account: Account, services: ReadonlyMap<string, Servi
 }
 
 /** Decodes a request. Requests that cannot be decoded are recorded as calls too. */
-async function understood(account: Account, service: Service, request: HttpRequest): Promise<Decoded | AwsError> {
+async function understood(account: Account, service: AwsService, request: HttpRequest): Promise<Decoded | AwsError> {
   try {
-    return await decode(service, request);
+    return await decodeInput(service, request);
   } catch (error) {
     const known = asAwsError(error);
     account.calls.record(service.name, actionOf(service, request) || request.path, {}, account.clock.now())(known.code);
@@ -51,13 +51,18 @@ async function understood(account: Account, service: Service, request: HttpReque
 
 const RESET: HttpAnswer = { status: 0, headers: {}, body: '', reset: true };
 
-async function exchange(service: Service, request: Decoded | AwsError, carry: Carry, call: Call): Promise<HttpAnswer> {
+async function exchange(
+  service: AwsService,
+  request: Decoded | AwsError,
+  carry: Carry,
+  call: AwsCall,
+): Promise<HttpAnswer> {
   const { requestId } = call;
   if (request instanceof AwsError) return encodeError(service, request, requestId);
   try {
     const { output, broken } = await carry(service, request.shape.name, request.input, call);
     if (broken === 'unheard' || broken === 'unanswered') return RESET;
-    const answer = encode(service, request.shape, output, requestId);
+    const answer = encodeOutput(service, request.shape, output, requestId);
     return broken === 'cut' ? { ...answer, body: answer.body.slice(0, answer.body.length / 2) } : answer;
   } catch (error) {
     return encodeError(service, asAwsError(error), requestId);
@@ -80,7 +85,7 @@ const unknownService = (scope: Scope | undefined): AwsError =>
     ? new AwsError('UnknownService', `The local AWS does not support the service "${scope.service}"`, 404)
     : new AwsError('MissingAuthenticationToken', 'Request is missing Authentication Token', 403);
 
-const wrongRegion = ({ name }: Service, given: string, region: string): AwsError =>
+const wrongRegion = ({ name }: AwsService, given: string, region: string): AwsError =>
   new AwsError(
     name === 'ec2' ? 'AuthFailure' : 'InvalidSignatureException',
     `Credential should be scoped to a valid region: this server is ${region}, the request is signed for ${given}.`,

@@ -1,6 +1,6 @@
 /** EventBridge events, forwarded to the interruption queue according to the five rules of a cluster. */
 import type { Clock } from '#lib/clock';
-import type { Random } from './random.ts';
+import type { RandomStream } from './random.ts';
 import type { InstanceState } from './types.ts';
 
 export interface EventBus {
@@ -12,7 +12,7 @@ export interface EventBus {
 
 export interface EventBusOptions {
   readonly clock: Clock;
-  readonly random: Random;
+  readonly random: RandomStream;
   readonly region: string;
   readonly accountId: string;
   /** True if state changes are also forwarded. */

@@ -2,7 +2,7 @@
 import { nearestName, own } from '#lib';
 import { checkRule, type FaultRule, type PoolMatch } from './fault-rules.ts';
 import { wildcard } from './filters.ts';
-import type { Random } from './random.ts';
+import type { RandomStream } from './random.ts';
 import type { Pool } from './types.ts';
 import { AwsError } from './wire/error.ts';
 
@@ -52,15 +52,15 @@ interface PoolNames {
   readonly zones: () => readonly string[];
 }
 
-export const faultBook = (random: Random, names?: PoolNames): FaultBook => new RuleBook(random, names);
+export const faultBook = (random: RandomStream, names?: PoolNames): FaultBook => new RuleBook(random, names);
 
 class RuleBook implements FaultBook {
-  readonly #random: Random;
+  readonly #random: RandomStream;
   readonly #names: PoolNames | undefined;
   #entries: readonly Entry[] = [];
   #added = 0;
 
-  constructor(random: Random, names: PoolNames | undefined) {
+  constructor(random: RandomStream, names: PoolNames | undefined) {
     this.#random = random;
     this.#names = names;
   }
@@ -185,7 +185,7 @@ type CallRule = Extract<
 const CALL_RULES = new Set<string>(['error', 'throttle', 'malformed', 'empty', 'reset', 'expired-credentials']);
 
 /** Returns true if the rule applies to this call. A rule with a rate applies at random. */
-function strikes(rule: FaultRule, action: string, random: Random): rule is CallRule {
+function strikes(rule: FaultRule, action: string, random: RandomStream): rule is CallRule {
   if (!CALL_RULES.has(rule.kind)) return false;
   if ('action' in rule && !wildcard(rule.action ?? '*')(action)) return false;
   return !('rate' in rule) || rule.rate === undefined || random.next() < rule.rate;

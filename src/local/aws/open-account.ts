@@ -3,7 +3,7 @@ import { callBook } from './calls.ts';
 import { ruleBuiltCatalogue } from './catalogue/catalogue.ts';
 import { eventBus } from './events.ts';
 import { faultBook } from './faults.ts';
-import type { AwsOptions, Seed, Zone } from './options.ts';
+import type { LocalAwsOptions, Seed, Zone } from './options.ts';
 import { randomStream } from './random.ts';
 import { seedPublicImages } from './seed/images.ts';
 import { publishPinned } from './seed/pinned-images.ts';
@@ -16,7 +16,7 @@ const START_DELAY_MS = 8_000;
 const STOP_DELAY_MS = 15_000;
 const TERMINATED_VISIBLE_MS = 3_600_000;
 
-export function openAccount(options: AwsOptions): Account {
+export function openAccount(options: LocalAwsOptions): Account {
   const { clock, clusterName } = options;
   const queueName = options.queueName ?? clusterName;
   const region = options.region ?? 'us-west-2';
@@ -86,7 +86,7 @@ const delaysOf = ({
   startDelayMs = START_DELAY_MS,
   stopDelayMs = STOP_DELAY_MS,
   terminatedVisibleMs = TERMINATED_VISIBLE_MS,
-}: AwsOptions) => ({ startDelayMs, stopDelayMs, terminatedVisibleMs });
+}: LocalAwsOptions) => ({ startDelayMs, stopDelayMs, terminatedVisibleMs });
 
 /** Releases the resources of an instance: reserved capacity at shutdown, addresses at termination. */
 function giveBack(account: Account, machine: Machine): void {

@@ -6,14 +6,14 @@ import type { Clock } from '#lib/clock';
 import { asAwsError, type Carry, carrier } from './carry.ts';
 import type { FaultBook } from './faults.ts';
 import { openAccount } from './open-account.ts';
-import type { AwsOptions, CallAnswer, CallError, LocalAws, OpenAws } from './options.ts';
+import type { CallAnswer, CallError, LocalAws, LocalAwsOptions, OpenAws } from './options.ts';
 import { seeder } from './seed/seed.ts';
 import { services as servicesOf } from './services/services.ts';
 import type { Account } from './state/account.ts';
 import { isAlive, type Machine, type Machines } from './state/machines.ts';
 import type { Faults, Spending } from './types.ts';
 import { AwsError } from './wire/error.ts';
-import type { Service } from './wire/service.ts';
+import type { AwsService } from './wire/service.ts';
 
 const HOUR_MS = 3_600_000;
 const MINIMUM_MS = 60_000;
@@ -58,18 +58,18 @@ function spending(machines: Machines, clock: Clock): Spending {
 }
 
 /** Opens an account. Its state changes only through calls and `options.clock`. */
-export const openAws = (options: AwsOptions): OpenAws =>
+export const openAws = (options: LocalAwsOptions): OpenAws =>
   openAt(options, (region) => `https://sqs.${region}.amazonaws.com`).aws;
 
 export interface Opened {
   readonly aws: OpenAws;
   readonly account: Account;
-  readonly services: ReadonlyMap<string, Service>;
+  readonly services: ReadonlyMap<string, AwsService>;
   readonly carry: Carry;
 }
 
 /** @param endpoint returns the base of queue URLs for a region */
-export function openAt(options: AwsOptions, endpoint: (region: string) => string): Opened {
+export function openAt(options: LocalAwsOptions, endpoint: (region: string) => string): Opened {
   const account = openAccount(options);
   const timers = new Set<() => void>();
   const queueUrl = (name: string): string => `${endpoint(account.region)}/${account.id}/${name}`;
@@ -118,7 +118,7 @@ const interruptionQueue = (account: Account, name: string, urlOf: (name: string)
 /** Actions with handlers that store parts of the request. */
 const KEPT: ReadonlySet<string> = new Set(['CreateLaunchTemplate', 'RunInstances', 'SendMessage']);
 
-function caller(account: Account, services: ReadonlyMap<string, Service>, carry: Carry): OpenAws['call'] {
+function caller(account: Account, services: ReadonlyMap<string, AwsService>, carry: Carry): OpenAws['call'] {
   const never = new AbortController().signal;
   return async (name, action, input, signal = never): Promise<CallAnswer> => {
     const service = services.get(name);
@@ -142,7 +142,7 @@ const unknownAction = (service: string, action: string): AwsError =>
  * Returns the error with its code. The protocols of EC2 and IAM have codes. SQS also has codes, some of them with a
  * different name for older clients.
  */
-function errorOf({ protocol, queryCodes }: Service, { code, message, status, details }: AwsError): CallError {
+function errorOf({ protocol, queryCodes }: AwsService, { code, message, status, details }: AwsError): CallError {
   const hasCode = protocol === 'ec2' || protocol === 'query' || queryCodes !== undefined;
   return { code, shownCode: hasCode ? (queryCodes?.[code] ?? code) : undefined, message, status, details };
 }

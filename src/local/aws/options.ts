@@ -27,7 +27,7 @@ export interface Zone {
 /** Takes the tokens of a call. Returns false without taking any if there are too few. */
 export type RateLimiter = (action: string, input: Readonly<Record<string, unknown>>) => boolean;
 
-export interface AwsOptions {
+export interface LocalAwsOptions {
   /** Adds a local zone with a subnet and few instance types to the default zones. */
   readonly localZone?: boolean;
   readonly clock: Clock;

@@ -12,7 +12,7 @@ export function chance(...parts: readonly (string | number)[]): number {
   return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
 }
 
-export interface Random {
+export interface RandomStream {
   /** Returns a number in [0, 1). */
   next(): number;
   /** Returns `prefix-` with 17 hexadecimal digits, like ids of EC2. */
@@ -23,7 +23,7 @@ export interface Random {
 const HEX = '0123456789abcdef';
 
 /** Creates a stream of numbers from a seed. */
-export function randomStream(seed: number): Random {
+export function randomStream(seed: number): RandomStream {
   const next = pseudoRandom(seed);
   const hex = (digits: number): string => {
     let text = '';

@@ -5,17 +5,17 @@ import { listen, stop } from '#process/server';
 import { ADMIN_PREFIX, administer } from './admin.ts';
 import { dispatcher } from './dispatch.ts';
 import { openAt } from './open-aws.ts';
-import type { AwsOptions, LocalAws } from './options.ts';
+import type { LocalAws, LocalAwsOptions } from './options.ts';
 import type { HttpAnswer, HttpRequest } from './wire/service.ts';
 
-export type { AwsOptions, LocalAws } from './options.ts';
+export type { LocalAws, LocalAwsOptions } from './options.ts';
 
 const DEFAULT_HOST = '127.0.0.1';
 /** Limit that is far above the size of any supported request. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
 /** Starts the local AWS. `close` stops the server with all timers and connections. */
-export async function startAws(options: AwsOptions): Promise<LocalAws> {
+export async function startAws(options: LocalAwsOptions): Promise<LocalAws> {
   const closing = new AbortController();
   let base = '';
   const { aws: open, account, services, carry } = openAt(options, () => base);

@@ -1,2 +1,2 @@
-export { mergePatch } from '../kubernetes/apiserver/patch/merge.ts';
+export { applyMergePatch } from '../kubernetes/apiserver/patch/merge.ts';
 export { labelSelector } from '../kubernetes/apiserver/selectors.ts';

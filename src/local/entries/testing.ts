@@ -1,7 +1,7 @@
 /** Names that only tests and scripts of other areas import. */
 export type { ImageSeed, RateLimiter, ReservationSeed } from '../aws/options.ts';
-export type { Random } from '../aws/random.ts';
-export { type AwsOptions, type LocalAws, startAws } from '../aws/server.ts';
+export type { RandomStream } from '../aws/random.ts';
+export { type LocalAws, type LocalAwsOptions, startAws } from '../aws/server.ts';
 export type { RecordedCall } from '../aws/types.ts';
 export type { JoinOptions } from '../join.ts';
 export { REVIEWS } from '../kubernetes/apiserver/http/reviews.ts';
@@ -11,7 +11,7 @@ export { createRegistry } from '../kubernetes/apiserver/resources/registry.ts';
 export { type LocalApiServer, type RequestView, startApiServer } from '../kubernetes/apiserver/server.ts';
 export { StatusError } from '../kubernetes/apiserver/status.ts';
 export { belongs, podFor } from '../kubernetes/controllers/workloads/daemon-pods.ts';
-export { resourcesOf } from '../kubernetes/kubelets/capacity.ts';
+export { kubeletResources } from '../kubernetes/kubelets/capacity.ts';
 export { addTimes, NOT_READY, nodeConditions, nodeObject } from '../kubernetes/kubelets/node-object.ts';
 export { Cluster } from '../kubernetes/scheduler/cluster.ts';
 export { reserveDevices } from '../kubernetes/scheduler/devices/reserve.ts';

@@ -1,6 +1,6 @@
 /** Names that only tests and scripts of other areas import. */
 export { inProcessClients } from '../aws/in-process-clients.ts';
-export { compareLives, comparePairs, figuresOf, LIFE_AMOUNTS } from '../lives/life-runs.ts';
+export { compareLives, comparePairs, LIFE_AMOUNTS, lifeFigures } from '../lives/life-runs.ts';
 export type { LifeFigures } from '../lives/lives-result.ts';
 export { Measure } from '../measure/measure.ts';
 export type { ReplayOperator } from '../operator/operator.ts';

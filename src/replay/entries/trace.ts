@@ -8,7 +8,7 @@ export {
   generateTrace,
 } from '../trace/generators/generate.ts';
 export { OPERATOR_NAMESPACE, SCALED_KINDS, TRACE_KINDS } from '../trace/kinds.ts';
-export { BACKOFF_LIMIT, readObject } from '../trace/objects.ts';
+export { BACKOFF_LIMIT, readTraceObject } from '../trace/objects.ts';
 export { readTrace } from '../trace/read.ts';
 export { type LineSource, openLines } from '../trace/source.ts';
 export { summaryOf, type TraceSummary } from '../trace/summary.ts';

@@ -34,7 +34,7 @@ export class LifeRuns {
     const set = this.#sets.get(run.name);
     if (set === undefined) return;
     if (isPreferred(run, set.run)) set.run = run;
-    if (run.life !== undefined && run.isComplete) set.lives.push(figuresOf(run, run.life));
+    if (run.life !== undefined && run.isComplete) set.lives.push(lifeFigures(run, run.life));
   }
 
   /** Records a failure. Returns false if no life of the set is left, so that the whole replay fails. */
@@ -125,7 +125,7 @@ function amountsBy<T>(of: (amount: LifeAmount) => T): Readonly<Record<LifeAmount
   return Object.fromEntries(LIFE_AMOUNTS.map((amount) => [amount, of(amount)])) as Record<LifeAmount, T>;
 }
 
-export const figuresOf = (run: ReplayRun, life: number): LifeFigures => ({
+export const lifeFigures = (run: ReplayRun, life: number): LifeFigures => ({
   life,
   ...amountsBy((amount) => AMOUNTS[amount](run)),
 });

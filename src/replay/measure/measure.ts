@@ -19,7 +19,7 @@ import type { RedoneWork, ReplayRun } from '../result.ts';
 import { Columns } from './columns.ts';
 import { FailedJobsMeter } from './failed-jobs.ts';
 import { NodeLog } from './node-log.ts';
-import { hasLostNode, PodLives, phaseOf } from './pod-lives.ts';
+import { hasLostNode, lifePhase, PodLives } from './pod-lives.ts';
 import { type CreditsOf, type RateOf, SpendingMeter } from './spending.ts';
 
 interface MeasureOptions {
@@ -271,7 +271,7 @@ export class RedoneMeter {
   changed(pod: Pod, nowMs: number): void {
     if (!endsByItself(pod)) return;
     const uid = pod.metadata.uid ?? '';
-    const phase = phaseOf(pod);
+    const phase = lifePhase(pod);
     if (phase === 'Failed') this.gone(pod, nowMs);
     else if (phase === 'Succeeded') this.#running.delete(uid);
     else if (phase === 'Running' && !this.#running.has(uid))
@@ -297,7 +297,7 @@ export class RedoneMeter {
 
   #usdPerHourOf(pod: Pod): number {
     const node = this.#nodeOf(pod.spec.nodeName ?? '');
-    return node === undefined ? 0 : node.usdPerHour * shareOf(podRequests(pod), node.allocatable);
+    return node === undefined ? 0 : node.usdPerHour * packedShare(podRequests(pod), node.allocatable);
   }
 }
 
@@ -309,7 +309,7 @@ const isPriced = (name: string): boolean =>
   name === 'cpu' || name === 'memory' || (name.includes('/') && !name.startsWith(NETWORK));
 
 /** Returns the mean share of the node's CPU, memory and devices. The shares of all pods add up to at most 1. */
-export function shareOf(requests: Resources, allocatable: Resources): number {
+export function packedShare(requests: Resources, allocatable: Resources): number {
   const offered = Object.entries(allocatable).filter(([name, amount]) => isPriced(name) && amount > 0);
   const shares = offered.map(([name, amount]) => amountIn(requests, name) / amount);
   return shares.length === 0 ? 0 : shares.reduce((sum, share) => sum + share, 0) / shares.length;

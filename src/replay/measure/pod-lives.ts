@@ -34,7 +34,7 @@ export class PodLives {
       life.isDisrupted = true;
       this.#evictions += 1;
     }
-    if (['Succeeded', 'Failed'].includes(phaseOf(pod) ?? '')) this.gone(pod);
+    if (['Succeeded', 'Failed'].includes(lifePhase(pod) ?? '')) this.gone(pod);
   }
 
   gone(pod: Pod): void {
@@ -104,7 +104,7 @@ export function distribution(sorted: ArrayLike<number>): Distribution {
 }
 
 /** States of pods that a replay measures. */
-export const phaseOf = ({ status }: Pod): string => status?.phase ?? 'Pending';
+export const lifePhase = ({ status }: Pod): string => status?.phase ?? 'Pending';
 
 /** Returns true if the pod was ended by an eviction, by a taint, or by the deletion of its node, but not by kube-scheduler. */
 export function hasLostNode(pod: Pod): boolean {

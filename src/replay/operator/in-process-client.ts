@@ -12,7 +12,7 @@ import {
   trimmedPodWith,
 } from '#kube/client';
 import { labelSelector } from '#local/api-conventions';
-import { type Api, connectInProcess, nameOf, refOf, runInTurn } from '#local/api-server';
+import { type Api, connectInProcess, nameOf, objectRefOf, runInTurn } from '#local/api-server';
 import type { Logger } from '#observe/logger';
 
 /** Returns a client that receives each response in the next microtask. */
@@ -22,7 +22,7 @@ export function inProcessClient({ objects, core }: Api): KubeClient {
     objects.list(nameOf(kind), namespace) as unknown as readonly T[];
   return {
     get: <T extends KubeObject>(kind: Kind<T>, ref: Ref) =>
-      runInTurn(() => objects.get(refOf(kind, ref)) as unknown as T),
+      runInTurn(() => objects.get(objectRefOf(kind, ref)) as unknown as T),
     find,
     list: <T extends KubeObject>(kind: Kind<T>, { namespace, ...rest }: { namespace?: string } = {}) =>
       runInTurn((): KubeList<T> => {
@@ -39,7 +39,7 @@ export function inProcessClient({ objects, core }: Api): KubeClient {
       runInTurn(() => objects.update({ ...object, ...nameOf(kind) }, options) as unknown as T),
     patch,
     delete: async (kind, ref, options = {}) => {
-      await runInTurn(() => objects.delete(refOf(kind, ref), options));
+      await runInTurn(() => objects.delete(objectRefOf(kind, ref), options));
     },
     evict: async ({ metadata: { name, namespace = 'default', uid } }: Pod, options = {}) => {
       await runInTurn(() => objects.evict({ name, namespace }, { uid, ...options }));

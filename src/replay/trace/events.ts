@@ -2,7 +2,7 @@
 import { type Field, quoted } from '#lib';
 import { checkNames, lineObject, numberOf, textOf, wholeOf } from './fields.ts';
 import { ENDING_KINDS, SCALED_KINDS } from './kinds.ts';
-import { MOST_REPLICAS, readObject, readRef } from './objects.ts';
+import { MOST_REPLICAS, readRef, readTraceObject } from './objects.ts';
 import type { TraceEvent, TraceHeader } from './trace.ts';
 
 /** Maximum duration of a trace: ten years, in seconds. */
@@ -64,7 +64,7 @@ export function readEvent(value: unknown, { seconds }: TraceHeader, notBefore: n
 
 function readApply(event: Field, at: number): TraceEvent {
   checkNames(event, ['at', 'apply', 'runsFor', 'count']);
-  const apply = readObject(event.at('apply'));
+  const apply = readTraceObject(event.at('apply'));
   const [runsFor, count] = [event.at('runsFor').given, event.at('count').given];
   if (!ENDING_KINDS.has(apply.kind))
     runsFor?.fail(

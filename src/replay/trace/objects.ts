@@ -24,7 +24,7 @@ export const MOST_REPLICAS = 100_000;
 const DEFAULT_NAMESPACE = 'default';
 
 /** @throws FieldFault */
-export function readObject(object: Field): KubeObject {
+export function readTraceObject(object: Field): KubeObject {
   const kind = kindOf(object.object());
   const metadata = readMetadata(object.at('metadata').object(), kind);
   if (kind.kind === CONFIG_MAP.kind) checkDeclaration(object);

@@ -1,5 +1,5 @@
 /** Times of machines from their launch until their node is Ready. */
-import type { AwsOptions } from '#local/aws';
+import type { LocalAwsOptions } from '#local/aws';
 import type { KubeletOptions } from '#local/cluster';
 import { normal } from './draws.ts';
 import type { WorldModel } from './world-model.ts';
@@ -29,7 +29,7 @@ const readyMs = ({ bootSeconds: { p50 } }: Times): number => Math.min(MOST_READY
 /** A median of 0 selects the default boot times of the local cluster. */
 const isModelled = ({ bootSeconds: { p50 } }: Times): boolean => p50 > 0;
 
-export function bootOfInstances(model: Times): Pick<AwsOptions, 'startDelayMs' | 'bootDelayMs'> {
+export function bootOfInstances(model: Times): Pick<LocalAwsOptions, 'startDelayMs' | 'bootDelayMs'> {
   if (!isModelled(model)) return {};
   const [start, ready] = [startMs(model), readyMs(model)];
   return {

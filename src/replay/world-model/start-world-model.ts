@@ -1,7 +1,14 @@
 /** Connects a world model to an in-process AWS. */
 
 import type { Clock } from '#lib/clock';
-import { type AwsAccount, type AwsOptions, chance, type LocalInstance, type Pool, standardZones } from '#local/aws';
+import {
+  type AwsAccount,
+  chance,
+  type LocalAwsOptions,
+  type LocalInstance,
+  type Pool,
+  standardZones,
+} from '#local/aws';
 import { poolDepth, ruleBuiltCatalogue } from '#local/machines';
 import { bootOfInstances } from './boot-times.ts';
 import { exponential } from './draws.ts';
@@ -59,7 +66,7 @@ function isSoldOutAt(
 const DAY_MS = 86_400_000;
 
 type WorldAws = Pick<
-  AwsOptions,
+  LocalAwsOptions,
   'region' | 'randomSeed' | 'zones' | 'catalogue' | 'startDelayMs' | 'bootDelayMs' | 'isSoldOut'
 >;
 

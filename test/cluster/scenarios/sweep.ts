@@ -32,7 +32,7 @@ import {
   VOLUME_ATTACHMENT,
 } from '#api/objects';
 import { DOCUMENT_LABEL } from '#kube/testing';
-import { ApiError, isConflict, isGone, type KubeApi } from '../../support/kube-api.ts';
+import { ApiError, isAnyConflict, isGone, type KubeApi } from '../../support/kube-api.ts';
 import { askEtcd, base64 } from '../harness/etcd.ts';
 import { type Installation, NAMESPACE } from '../harness/installation.ts';
 
@@ -133,6 +133,6 @@ async function remove(kube: KubeApi, kind: Kind, { metadata }: KubeObject): Prom
     if (metadata.finalizers?.length) await kube.patch(kind, metadata, { metadata: { finalizers: null } });
     await kube.delete(kind, metadata, { gracePeriodSeconds: 0 });
   } catch (error) {
-    if (!isGone(error) && !isConflict(error)) throw error;
+    if (!isGone(error) && !isAnyConflict(error)) throw error;
   }
 }

@@ -16,11 +16,11 @@ import {
   ZONE_LABEL,
 } from '#api/objects';
 import { randomStream } from '#local/aws';
-import type { Random } from '#local/testing';
+import type { RandomStream } from '#local/testing';
 
 /** Choices from a seed. */
 export class Draws {
-  readonly #random: Random;
+  readonly #random: RandomStream;
 
   constructor(seed: number) {
     this.#random = randomStream(seed);

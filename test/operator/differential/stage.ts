@@ -22,7 +22,7 @@ import {
   STORAGE_CLASS,
 } from '#api/objects';
 import { SHORTAGE_TTL_MS } from '#aws/testing';
-import { reading, takeSnapshot } from '#cli/testing';
+import { reading, writeSnapshot } from '#cli/testing';
 import type { Solver } from '#engine-worker';
 import type { Catalogue } from '#local/aws';
 import { ruleBuiltCatalogue } from '#local/machines';
@@ -90,7 +90,7 @@ export async function snapshotTo(file: string, { world }: Scenario, redact: bool
   const output = createWriteStream(file);
   const { KUBECONFIG: kubeconfig = '' } = world.env();
   const options = { redact, output: 'json', version: 'test' } as const;
-  await reading({ kubeconfig }, 'differential', (client) => takeSnapshot(client, output, options, SILENT));
+  await reading({ kubeconfig }, 'differential', (client) => writeSnapshot(client, output, options, SILENT));
   output.end();
   await finished(output);
 }

@@ -3,7 +3,7 @@ import type { CapacityBuffer, CapacityBufferSpec, PodSpec, PodTemplateSpec } fro
 import {
   bufferOutcomes,
   desiredReplicas,
-  isActive,
+  isActiveBuffer,
   isVirtual,
   provisioningCondition,
   virtualPods,
@@ -177,7 +177,7 @@ describe('the status of a buffer', () => {
   });
 
   it('is not managed if the buffer has another provisioning strategy', () => {
-    expect(isActive(buffer())).toBe(true);
-    expect(isActive(buffer({ provisioningStrategy: 'example.com/other' }))).toBe(false);
+    expect(isActiveBuffer(buffer())).toBe(true);
+    expect(isActiveBuffer(buffer({ provisioningStrategy: 'example.com/other' }))).toBe(false);
   });
 });

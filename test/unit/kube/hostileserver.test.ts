@@ -10,7 +10,7 @@ import { connect, type HttpKubeClient } from '../../../src/kube/http.ts';
 import { startInformers } from '../../../src/kube/informers.ts';
 import { openConnection } from '../../../src/kube/kubeconfig.ts';
 import { deleteExactly } from '../../../src/kube/patch.ts';
-import { bodyOf, exchange, linesOf } from '../../../src/kube/transport.ts';
+import { bodyOf, exchange, responseLines } from '../../../src/kube/transport.ts';
 import { WIDGET, type Widget, widget } from './fakes.ts';
 import { type Answer, json, type ScriptedServer, scriptedServer, status } from './scriptedserver.ts';
 
@@ -330,7 +330,7 @@ describe('a watch', () => {
       idleMs: 1_000,
     });
     const read = async (): Promise<void> => {
-      for await (const _ of linesOf(response, 100_000));
+      for await (const _ of responseLines(response, 100_000));
     };
     await expect(read()).rejects.toThrow('more than 100000 characters without a line');
     response.destroy();

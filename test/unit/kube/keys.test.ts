@@ -3,7 +3,7 @@
  * server.
  */
 import { describe, expect, it } from '@jest/globals';
-import { mergePatch as applied } from '#local/api-conventions';
+import { applyMergePatch as applied } from '#local/api-conventions';
 import { clone, equal } from '#local/testing';
 import { mergePatch } from '../../../src/kube/patch.ts';
 

@@ -6,9 +6,9 @@ import { silent } from '#observe/logger';
 import { gauge, LEADER_ELECTION_MASTER_STATUS, NODES_CREATED, WORKQUEUE_DEPTH } from '#observe/metrics';
 import { createMetrics } from '#observe/setup';
 import {
-  type Check,
   type EndpointOptions,
   type Endpoints,
+  type SharedCheck,
   serveEndpoints,
   Unavailable,
 } from '../../../src/process/health.ts';
@@ -17,7 +17,7 @@ import type { Settings } from '../../../src/process/settings.ts';
 let endpoints: Endpoints | undefined;
 afterEach(() => endpoints?.close());
 
-async function start(ready: Readonly<Record<string, Check>> = {}, profiling = false): Promise<Endpoints> {
+async function start(ready: Readonly<Record<string, SharedCheck>> = {}, profiling = false): Promise<Endpoints> {
   const metrics = createMetrics();
   metrics.counter(NODES_CREATED).inc({ zone: 'a' });
   const ports = { metricsPort: 0, healthProbePort: 0, host: '127.0.0.1' };
@@ -42,8 +42,8 @@ function statusWith(port: number, path: string, headers: Readonly<Record<string,
   });
 }
 
-const passes: Check = () => undefined;
-const fails: Check = () => {
+const passes: SharedCheck = () => undefined;
+const fails: SharedCheck = () => {
   throw new Error('caches are not synced');
 };
 

@@ -4,7 +4,7 @@ import { DEPLOYMENT, JOB, type KubeObject, NODE, POD } from '#api/objects';
 import { ApiError } from '#kube/client';
 import { type Api, cachesInProcess, connectInProcess, openApi } from '#local/api-server';
 import { inProcessClient, inProcessInformers } from '../../../src/replay/operator/in-process-client.ts';
-import { play, Refused } from '../../../src/replay/player.ts';
+import { play, RefusedRequest } from '../../../src/replay/player.ts';
 import type { TraceEvent } from '../../../src/replay/trace/trace.ts';
 import { partial } from '../../support/partial.ts';
 import { recordingLog } from '../kube/fakes.ts';
@@ -235,7 +235,7 @@ describe('play', () => {
     ['an object that the API server rejects', { at: 0, apply: podOf('No Name') }, 'Pod No Name: '],
   ])('reports %s', async (_, event, message) => {
     const error = await play(client(), event).catch((thrown) => thrown);
-    expect(error).toBeInstanceOf(Refused);
+    expect(error).toBeInstanceOf(RefusedRequest);
     expect(error.message).toContain(message);
   });
 });

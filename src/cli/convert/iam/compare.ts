@@ -7,10 +7,10 @@ import {
   covers,
   coversAction,
   listOf,
-  resourcesOf,
   type SourceStatement,
   type Statement,
   sameScope,
+  statementResources,
 } from './statements.ts';
 
 const BY_TAGS = 'the controller can change only objects with the tags of its cluster and of a NodePool';
@@ -104,10 +104,10 @@ function changeOf(
 
 /** Returns true if a statement allows everything that another statement allows. */
 function isWider(wide: Statement, narrow: Statement): boolean {
-  const isCovered = (arn: string): boolean => resourcesOf(wide).some((pattern) => covers(pattern, arn));
+  const isCovered = (arn: string): boolean => statementResources(wide).some((pattern) => covers(pattern, arn));
   const conditions = conditionsOf(narrow);
   return (
-    resourcesOf(narrow).every(isCovered) &&
+    statementResources(narrow).every(isCovered) &&
     conditionsOf(wide).every(([, key, values]) =>
       conditions.some(
         ([, other, texts]) =>
@@ -120,7 +120,7 @@ function isWider(wide: Statement, narrow: Statement): boolean {
 
 /** Describes the scope of a statement: `on security-group/*, subnet/* where aws:RequestTag/a is owned`. */
 function scopeText(statement: Statement): string {
-  const resources = resourcesOf(statement).map(shortArn).join(', ');
+  const resources = statementResources(statement).map(shortArn).join(', ');
   const conditions = conditionsOf(statement).map(([, key, values]) => `${key} is ${values.join(' or ')}`);
   return `on ${resources}${conditions.length === 0 ? '' : ` where ${conditions.join(', ')}`}`;
 }
@@ -219,7 +219,7 @@ const OF_AWS = /:parameter\/aws\/service\//;
 /** Returns parameters in the owner's account that contain image IDs. */
 function parametersOfOwn(statement: Statement): readonly string[] {
   if (!actionsOf(statement).some((action) => coversAction(action, 'ssm:GetParameter'))) return [];
-  return resourcesOf(statement).filter(
+  return statementResources(statement).filter(
     (arn) => arn.includes(':parameter/') && !OF_AWS.test(arn) && !arn.endsWith(':parameter/*'),
   );
 }

@@ -1,5 +1,5 @@
 /** Parameters of a controller policy: cluster name, region, account, node roles and queues. */
-import { actionsOf, conditionsOf, resourcesOf, type Statement, valuesOf } from './statements.ts';
+import { actionsOf, conditionsOf, conditionValues, type Statement, statementResources } from './statements.ts';
 
 export interface PolicyParameters {
   readonly clusterName: string;
@@ -52,7 +52,7 @@ const TAG = /^(?:aws:RequestTag|aws:ResourceTag|ec2:ResourceTag)\//;
 const arnsIn = (statements: readonly Statement[]): readonly (readonly string[])[] =>
   statements.flatMap((statement) => {
     const values = conditionsOf(statement).flatMap(([, , texts]) => texts);
-    return [...resourcesOf(statement), ...values].flatMap((text) => {
+    return [...statementResources(statement), ...values].flatMap((text) => {
       const parts = arnParts(String(text));
       return parts === undefined ? [] : [parts];
     });
@@ -104,14 +104,14 @@ function arnsFor(statements: readonly Statement[], action: string): readonly str
       statement.Effect === 'Allow' && actionsOf(statement).some((each) => each.toLowerCase() === action.toLowerCase()),
   );
   // a name with a wildcard is kept, because it may match roles of several stacks
-  const named = allowing.flatMap(resourcesOf).filter((text) => text !== '*' && !/:(role\/)?\*$/.test(text));
+  const named = allowing.flatMap(statementResources).filter((text) => text !== '*' && !/:(role\/)?\*$/.test(text));
   return [...new Set(named)];
 }
 
 const arnOf = (text: string, prefix: string): string => (/^(arn:|\$\{)/.test(text) ? text : `${prefix}${text}`);
 
 /** @param statements current permissions of the controller */
-export function parametersOf(
+export function policyParameters(
   statements: readonly Statement[],
   given: GivenParameters,
   assume: Assume,
@@ -133,7 +133,7 @@ export function parametersOf(
   );
   const regions = [
     ...arns.map(([, , , region]) => region),
-    ...statements.flatMap((statement) => valuesOf(statement, 'aws:RequestedRegion')),
+    ...statements.flatMap((statement) => conditionValues(statement, 'aws:RequestedRegion')),
   ];
   const region = chooseValue(
     { name: 'region', given: given.region, found: distinct(regions), placeholder: '$AWS_REGION', flag: '--region' },

@@ -34,7 +34,7 @@ export const listOf = (value: OneOrMore | undefined | null): readonly string[] =
   value === undefined || value === null ? [] : [value].flat().map(String);
 
 export const actionsOf = ({ Action }: Statement): readonly string[] => listOf(Action);
-export const resourcesOf = ({ Resource }: Statement): readonly string[] => listOf(Resource);
+export const statementResources = ({ Resource }: Statement): readonly string[] => listOf(Resource);
 
 /** Returns operator, key and values of each condition. */
 export const conditionsOf = ({
@@ -110,7 +110,7 @@ export const coversAction = (pattern: string, action: string): boolean => covers
 
 /** Returns true if two statements have the same resources and conditions, in any order. */
 export const sameScope = (a: Statement, b: Statement): boolean =>
-  sortTexts(resourcesOf(a)) === sortTexts(resourcesOf(b)) && scopeText(a) === scopeText(b);
+  sortTexts(statementResources(a)) === sortTexts(statementResources(b)) && scopeText(a) === scopeText(b);
 
 const sortTexts = (texts: readonly string[]): string => [...texts].sort().join('\n');
 
@@ -118,5 +118,5 @@ const scopeText = (statement: Statement): string =>
   sortTexts(conditionsOf(statement).map(([operator, key, values]) => `${operator} ${key} ${sortTexts(values)}`));
 
 /** Returns the values of a condition key for any operator. */
-export const valuesOf = ({ Condition = {} }: Statement, key: string): readonly string[] =>
+export const conditionValues = ({ Condition = {} }: Statement, key: string): readonly string[] =>
   Object.values(Condition).flatMap((keys) => listOf(own(keys, key)));

@@ -24,8 +24,8 @@ import { isAlive } from '../state/machines.ts';
 import { endReservation, settleReservations } from '../state/reservation-times.ts';
 import { AwsError, invalidValue, missingParameter } from '../wire/error.ts';
 import { refuseDryRun } from './dry-run.ts';
-import { byIds, notFound } from './ids.ts';
-import { specifiedTags, tagList } from './tags.ts';
+import { byIds, unknownId } from './ids.ts';
+import { ec2Tags, specifiedTags } from './tags.ts';
 
 export function createCapacityReservation(
   account: Account,
@@ -73,7 +73,7 @@ export function createInterruptibleAllocation(
 ): CreateInterruptibleCapacityReservationAllocationResult {
   const { CapacityReservationId: id = '', InstanceCount: count = 0 } = input;
   const source = account.reservations.get(id);
-  if (!source) throw notFound(id, 'cr');
+  if (!source) throw unknownId(id, 'cr');
   if (count < 1) throw invalidValue('InstanceCount', count, 'It must be at least 1.');
   if (source.interruptible) throw invalidValue('CapacityReservationId', id, 'It must not be interruptible.');
   if (count > source.available)
@@ -110,7 +110,7 @@ export function updateInterruptibleAllocation(
 ): UpdateInterruptibleCapacityReservationAllocationResult {
   const { CapacityReservationId: id = '', TargetInstanceCount: target } = input;
   const source = account.reservations.get(id);
-  if (!source) throw notFound(id, 'cr');
+  if (!source) throw unknownId(id, 'cr');
   const allocation = source.facts.InterruptibleCapacityAllocation;
   const lent = account.reservations.get(allocation?.InterruptibleCapacityReservationId ?? '');
   if (allocation === undefined || lent === undefined)
@@ -153,7 +153,7 @@ export function cancelCapacityReservation(
 ): CancelCapacityReservationResult {
   const id = input.CapacityReservationId ?? '';
   const reservation = account.reservations.get(id);
-  if (!reservation) throw notFound(id, 'cr');
+  if (!reservation) throw unknownId(id, 'cr');
   settleReservations(account);
   if (reservation.facts.State === 'cancelled') return { Return: true };
   if (reservation.facts.State !== 'active' && reservation.facts.State !== 'scheduled') {
@@ -231,7 +231,7 @@ export function describeCapacityReservations(
       (each): CapacityReservation => ({
         ...each.facts,
         AvailableInstanceCount: each.available,
-        Tags: tagList(each.tags),
+        Tags: ec2Tags(each.tags),
       }),
     ),
     NextToken: next,
@@ -257,5 +257,5 @@ export function describePlacementGroups(
     },
     (group) => group.tags,
   );
-  return { PlacementGroups: found.map((group) => ({ ...group.facts, Tags: tagList(group.tags) })) };
+  return { PlacementGroups: found.map((group) => ({ ...group.facts, Tags: ec2Tags(group.tags) })) };
 }

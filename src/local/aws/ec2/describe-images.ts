@@ -4,7 +4,7 @@ import { applyFilters, page } from '../filters.ts';
 import type { Account } from '../state/account.ts';
 import type { StoredImage } from '../state/stored.ts';
 import { byIds } from './ids.ts';
-import { tagList } from './tags.ts';
+import { ec2Tags } from './tags.ts';
 
 export function describeImages(account: Account, input: DescribeImagesRequest): DescribeImagesResult {
   const owned = (image: StoredImage): boolean =>
@@ -72,6 +72,6 @@ function imageView(account: Account, image: StoredImage): Image {
         Ebs: { VolumeSize: image.rootSizeGiB, VolumeType: 'gp3', DeleteOnTermination: true, Encrypted: false },
       },
     ],
-    Tags: tagList(image.tags),
+    Tags: ec2Tags(image.tags),
   };
 }

@@ -16,7 +16,7 @@ import type { Volume } from '../types.ts';
 import { invalidValue, missingParameter } from '../wire/error.ts';
 import { byIds } from './ids.ts';
 import { visibleMachines } from './instances.ts';
-import { tagList } from './tags.ts';
+import { ec2Tags } from './tags.ts';
 
 interface Disk {
   readonly machine: Machine;
@@ -48,7 +48,7 @@ export function describeVolumes(account: Account, input: DescribeVolumesRequest)
   );
   const { items, next } = page(found, input, { min: 5, max: 1000 });
   return {
-    Volumes: items.map((disk) => ({ ...volumeView(disk), Tags: tagList(tagsOf(disk)) })),
+    Volumes: items.map((disk) => ({ ...volumeView(disk), Tags: ec2Tags(tagsOf(disk)) })),
     NextToken: next,
   };
 }
@@ -144,7 +144,7 @@ const requestView = (machine: Requested): SpotInstanceRequest => ({
     SubnetId: machine.subnetId,
     Placement: { AvailabilityZone: machine.zone },
   },
-  Tags: tagList(machine.spotRequestTags),
+  Tags: ec2Tags(machine.spotRequestTags),
 });
 
 /** Attributes by their names in EC2. */

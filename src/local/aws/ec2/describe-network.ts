@@ -14,7 +14,7 @@ import type { Zone } from '../options.ts';
 import type { Account } from '../state/account.ts';
 import { AwsError } from '../wire/error.ts';
 import { byIds } from './ids.ts';
-import { tagList } from './tags.ts';
+import { ec2Tags } from './tags.ts';
 
 export function describeAvailabilityZones(
   { zones, region }: Account,
@@ -68,7 +68,7 @@ export function describeVpcs(account: Account, input: DescribeVpcsRequest): Desc
       State: 'available',
       OwnerId: account.id,
       IsDefault: false,
-      Tags: tagList(vpc.tags),
+      Tags: ec2Tags(vpc.tags),
     })),
     NextToken: next,
   };
@@ -113,7 +113,7 @@ export function describeSubnets(account: Account, input: DescribeSubnetsRequest)
         EnableResourceNameDnsARecord: subnet.dns.hasResourceRecord,
         EnableResourceNameDnsAAAARecord: subnet.dns.hasResourceIpv6Record,
       },
-      Tags: tagList(subnet.tags),
+      Tags: ec2Tags(subnet.tags),
     })),
     NextToken: next,
   };
@@ -149,7 +149,7 @@ export function describeSecurityGroups(
       OwnerId: account.id,
       IpPermissions: [],
       IpPermissionsEgress: [],
-      Tags: tagList(group.tags),
+      Tags: ec2Tags(group.tags),
     })),
     NextToken: next,
   };

@@ -15,7 +15,7 @@ import type { StoredTemplate } from '../state/stored.ts';
 import type { Tags } from '../types.ts';
 import { AwsError, missingParameter } from '../wire/error.ts';
 import { refuseDryRun } from './dry-run.ts';
-import { launch } from './launch.ts';
+import { launchInstances } from './launch.ts';
 import { type LaunchPlan, type LaunchRequest, planLaunch } from './plan.ts';
 import { specifiedTags } from './tags.ts';
 import { findTemplate } from './templates.ts';
@@ -207,7 +207,7 @@ function launchUpTo(account: Account, plan: LaunchPlan, count: number): { ids: s
   const ids: string[] = [];
   const reservationId = account.random.id('r');
   try {
-    while (ids.length < count) ids.push(launch(account, plan, reservationId).id);
+    while (ids.length < count) ids.push(launchInstances(account, plan, reservationId).id);
     return { ids };
   } catch (error) {
     return { ids, error };

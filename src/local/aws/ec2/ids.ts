@@ -29,7 +29,7 @@ export function prefixOf(id: string): IdPrefix | undefined {
 }
 
 /** Creates the error for an id that does not exist or is malformed. */
-export function notFound(id: string, prefix: IdPrefix): AwsError {
+export function unknownId(id: string, prefix: IdPrefix): AwsError {
   const { code, noun } = KINDS[prefix];
   return id.startsWith(`${prefix}-`)
     ? new AwsError(`${code}.NotFound`, `The ${noun} '${id}' does not exist`)
@@ -51,7 +51,7 @@ export function byIds<T>(
   const known = new Map(items.map((item) => [idOf(item), item]));
   return [...new Set(ids)].map((id) => {
     const item = known.get(id);
-    if (!item) throw notFound(id, prefix);
+    if (!item) throw unknownId(id, prefix);
     return item;
   });
 }

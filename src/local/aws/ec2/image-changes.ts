@@ -11,7 +11,7 @@ import { addImage } from '../state/additions.ts';
 import type { StoredImage } from '../state/stored.ts';
 import { AwsError, invalidValue, missingParameter } from '../wire/error.ts';
 import { refuseDryRun } from './dry-run.ts';
-import { notFound } from './ids.ts';
+import { unknownId } from './ids.ts';
 import { specifiedTags } from './tags.ts';
 
 /** Copies an image. The copy belongs to this account, and has the image's tags only if the request includes them. */
@@ -22,7 +22,7 @@ export function copyImage(account: Account, input: CopyImageRequest): CopyImageR
   if (region !== account.region)
     throw invalidValue('SourceRegion', region, `The local AWS has only the region ${account.region}.`);
   const image = account.images.get(source);
-  if (!image) throw notFound(source, 'ami');
+  if (!image) throw unknownId(source, 'ami');
   const tags = { ...(input.CopyImageTags ? image.tags : {}), ...specifiedTags(input.TagSpecifications, 'image') };
   refuseDryRun(input);
   const { architecture, platform, rootDeviceName, rootSizeGiB } = image;
@@ -58,7 +58,7 @@ export function disableImageDeprecation(
 /** @throws AwsError AuthFailure for an image of another account */
 function ownImage(account: Account, id = ''): StoredImage {
   const image = account.images.get(id);
-  if (!image) throw notFound(id, 'ami');
+  if (!image) throw unknownId(id, 'ami');
   if (image.ownerId !== account.id) throw new AwsError('AuthFailure', `Not authorized for image:${id}`, 403);
   return image;
 }

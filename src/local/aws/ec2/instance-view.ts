@@ -3,7 +3,7 @@ import type { Instance, InstanceNetworkInterface } from '@aws-sdk/client-ec2';
 import type { Account } from '../state/account.ts';
 import { type Machine, tagsAt } from '../state/machines.ts';
 import type { InstanceState } from '../types.ts';
-import { tagList } from './tags.ts';
+import { ec2Tags } from './tags.ts';
 
 const CODES: Readonly<Record<InstanceState, number>> = {
   pending: 0,
@@ -55,7 +55,7 @@ function viewOf(account: Account, machine: Machine, launchIndex: number): Instan
     ...(machine.stateReason
       ? { StateReason: machine.stateReason, StateTransitionReason: machine.stateReason.Message ?? '' }
       : { StateTransitionReason: '' }),
-    Tags: tagList(tagsAt(machine, account.clock.now())),
+    Tags: ec2Tags(tagsAt(machine, account.clock.now())),
   };
 }
 

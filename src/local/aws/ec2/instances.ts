@@ -27,11 +27,11 @@ import { type Machine, tagsAt } from '../state/machines.ts';
 import type { InstanceState } from '../types.ts';
 import { AwsError, invalidCombination, missingParameter } from '../wire/error.ts';
 import { refuseDryRun } from './dry-run.ts';
-import { notFound } from './ids.ts';
+import { unknownId } from './ids.ts';
 import { instanceView, stateCode } from './instance-view.ts';
-import { launch } from './launch.ts';
+import { launchInstances } from './launch.ts';
 import { planLaunch } from './plan.ts';
-import { specifiedTags, tagList } from './tags.ts';
+import { ec2Tags, specifiedTags } from './tags.ts';
 import { findTemplate } from './templates.ts';
 
 /** Returns the instances that are currently visible to read requests. */
@@ -48,7 +48,7 @@ function machinesBy(account: Account, ids: readonly string[] | undefined): reado
   const now = account.clock.now();
   return [...new Set(ids)].map((id) => {
     const machine = account.machines.machine(id);
-    if (!machine || machine.visibleAt > now) throw notFound(id, 'i');
+    if (!machine || machine.visibleAt > now) throw unknownId(id, 'i');
     return machine;
   });
 }
@@ -200,7 +200,7 @@ export function runInstances(account: Account, input: RunInstancesRequest): Rese
   const started: Machine[] = [];
   for (let index = 0; index < input.MaxCount; index += 1) {
     try {
-      started.push(launch(account, plan, reservationId));
+      started.push(launchInstances(account, plan, reservationId));
     } catch (error) {
       if (started.length >= input.MinCount) break;
       for (const machine of started)
@@ -304,7 +304,7 @@ export function describeNetworkInterfaces(
     .flatMap((machine) => machine.interfaces.map((each) => ({ machine, each })));
   const named = input.NetworkInterfaceIds?.map((id) => {
     const row = rows.find(({ each }) => each.id === id);
-    if (!row) throw notFound(id, 'eni');
+    if (!row) throw unknownId(id, 'eni');
     return row;
   });
   const found = applyFilters(
@@ -346,7 +346,7 @@ export function describeNetworkInterfaces(
           Status: 'attached',
         },
         ...(each.connectionTracking ? { ConnectionTrackingConfiguration: each.connectionTracking } : {}),
-        TagSet: tagList(each.tags),
+        TagSet: ec2Tags(each.tags),
       }),
     ),
     NextToken: next,

@@ -12,7 +12,7 @@ import { isReservedOnly, type LaunchPlan, type LaunchRequest } from './plan.ts';
  * Allocates capacity, quota and an address, and starts the instance.
  * @throws AwsError InsufficientInstanceCapacity, VcpuLimitExceeded and others, before anything is allocated
  */
-export function launch(account: Account, plan: LaunchPlan, reservationId: string): Machine {
+export function launchInstances(account: Account, plan: LaunchPlan, reservationId: string): Machine {
   const pool = { instanceType: plan.instanceType, zone: plan.subnet.zone, capacityType: plan.capacityType };
   checkSpotRole(account, plan.capacityType);
   checkSpread(account, plan);

@@ -10,8 +10,8 @@ import type { Account } from '../state/account.ts';
 import type { Subnet } from '../state/network.ts';
 import { AwsError, invalidValue, missingParameter } from '../wire/error.ts';
 import { refuseDryRun } from './dry-run.ts';
-import { notFound } from './ids.ts';
-import { specifiedTags, tagList } from './tags.ts';
+import { unknownId } from './ids.ts';
+import { ec2Tags, specifiedTags } from './tags.ts';
 
 /** Attributes of subnets on an Outpost, which the local AWS does not have. */
 const OUTPOST_ATTRIBUTES: ReadonlySet<string> = new Set([
@@ -46,7 +46,7 @@ const SUBNET_ATTRIBUTES: Readonly<Record<string, (subnet: Subnet, input: ModifyS
 export function modifySubnetAttribute(account: Account, input: ModifySubnetAttributeRequest): object {
   const id = input.SubnetId ?? '';
   const subnet = account.subnets.get(id);
-  if (!subnet) throw notFound(id, 'subnet');
+  if (!subnet) throw unknownId(id, 'subnet');
   const names = Object.keys(input).filter((name) => name !== 'SubnetId');
   const [name = '', ...others] = names;
   if (OUTPOST_ATTRIBUTES.has(name))
@@ -66,7 +66,7 @@ export function createSecurityGroup(account: Account, input: CreateSecurityGroup
   const { GroupName: name, Description: description, VpcId: vpcId = [...account.vpcs.keys()][0] ?? '' } = input;
   if (!name) throw missingParameter('GroupName');
   if (!description) throw missingParameter('GroupDescription');
-  if (!account.vpcs.has(vpcId)) throw notFound(vpcId, 'vpc');
+  if (!account.vpcs.has(vpcId)) throw unknownId(vpcId, 'vpc');
   if ([...account.securityGroups.values()].some((group) => group.name === name && group.vpcId === vpcId)) {
     throw new AwsError('InvalidGroup.Duplicate', `The security group '${name}' already exists for VPC '${vpcId}'`);
   }
@@ -75,7 +75,7 @@ export function createSecurityGroup(account: Account, input: CreateSecurityGroup
   const id = account.random.id('sg');
   account.securityGroups.set(id, { id, name, description, vpcId, tags });
   const arn = `arn:aws:ec2:${account.region}:${account.id}:security-group/${id}`;
-  return { GroupId: id, SecurityGroupArn: arn, Tags: tagList(tags) };
+  return { GroupId: id, SecurityGroupArn: arn, Tags: ec2Tags(tags) };
 }
 
 export function deleteSecurityGroup(account: Account, input: DeleteSecurityGroupRequest): DeleteSecurityGroupResult {
@@ -83,7 +83,7 @@ export function deleteSecurityGroup(account: Account, input: DeleteSecurityGroup
   if (!id && !name) throw missingParameter('GroupId');
   const group = [...account.securityGroups.values()].find((each) => (id ? each.id === id : each.name === name));
   if (!group) {
-    if (id) throw notFound(id, 'sg');
+    if (id) throw unknownId(id, 'sg');
     throw new AwsError('InvalidGroup.NotFound', `The security group '${name ?? ''}' does not exist`);
   }
   const isUsed = account.machines

@@ -9,7 +9,7 @@ import type { Subnet } from '../state/network.ts';
 import type { StoredImage, StoredPlacementGroup, StoredReservation, StoredTemplate } from '../state/stored.ts';
 import type { CapacityType, Tags } from '../types.ts';
 import { AwsError, missingParameter } from '../wire/error.ts';
-import { notFound } from './ids.ts';
+import { unknownId } from './ids.ts';
 
 export interface LaunchRequest {
   readonly instanceType: string | undefined;
@@ -91,7 +91,7 @@ function priceOf(account: Account, type: string, zone: string, capacityType: Cap
 function findImage(account: Account, imageId: string | undefined): StoredImage {
   if (!imageId) throw missingParameter('ImageId');
   const image = account.images.get(imageId);
-  if (!image) throw notFound(imageId, 'ami');
+  if (!image) throw unknownId(imageId, 'ami');
   if (image.state !== 'available') {
     throw new AwsError('InvalidAMIID.Unavailable', `The image ID '${imageId}' is not available (${image.state})`);
   }
@@ -108,7 +108,7 @@ function findSubnet(account: Account, { subnetId, zone, data }: LaunchRequest): 
     return subnet;
   }
   const subnet = account.subnets.get(id);
-  if (!subnet) throw notFound(id, 'subnet');
+  if (!subnet) throw unknownId(id, 'subnet');
   if (zone && zone !== subnet.zone) {
     throw new AwsError(
       'InvalidParameterValue',
@@ -145,7 +145,7 @@ function findSecurityGroups(account: Account, data: RequestLaunchTemplateData, s
   const ids = [...new Set([...named, ...(data.SecurityGroupIds ?? [])])];
   for (const id of ids) {
     const group = account.securityGroups.get(id);
-    if (!group) throw notFound(id, 'sg');
+    if (!group) throw unknownId(id, 'sg');
     if (group.vpcId !== subnet.vpcId) {
       throw new AwsError(
         'InvalidParameter',
@@ -193,7 +193,7 @@ function findReservation(
   const target = wanted?.CapacityReservationTarget?.CapacityReservationId;
   if (!target) return undefined;
   const reservation = account.reservations.get(target);
-  if (!reservation) throw notFound(target, 'cr');
+  if (!reservation) throw unknownId(target, 'cr');
   if (reservation.instanceType === type && reservation.zone === zone) return reservation;
   throw new AwsError('InvalidParameterCombination', `Capacity reservation ${target} is not for ${type} in ${zone}`);
 }

@@ -14,13 +14,13 @@ import type { Machine } from '../state/machines.ts';
 import type { Tags } from '../types.ts';
 import { AwsError, missingParameter } from '../wire/error.ts';
 import { refuseDryRun } from './dry-run.ts';
-import { notFound, prefixOf, resourceTypeOf } from './ids.ts';
+import { prefixOf, resourceTypeOf, unknownId } from './ids.ts';
 
 const MAX_TAGS = 50;
 const MAX_KEY = 128;
 const MAX_VALUE = 256;
 
-export const tagList = (tags: Tags): Tag[] => Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
+export const ec2Tags = (tags: Tags): Tag[] => Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
 
 /** @throws AwsError for keys and values that EC2 refuses */
 function tagRecord(tags: readonly Tag[] | undefined): Tags {
@@ -135,7 +135,7 @@ function pick(account: Account, ids: readonly string[] | undefined): Taggable[] 
     if (found) return found;
     const prefix = prefixOf(id);
     if (!prefix) throw new AwsError('InvalidID', `The ID '${id}' is not valid`);
-    throw notFound(id, prefix);
+    throw unknownId(id, prefix);
   });
 }
 

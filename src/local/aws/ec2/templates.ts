@@ -17,8 +17,8 @@ import type { Account } from '../state/account.ts';
 import type { StoredTemplate } from '../state/stored.ts';
 import { AwsError, invalidCombination, missingParameter } from '../wire/error.ts';
 import { refuseDryRun } from './dry-run.ts';
-import { notFound } from './ids.ts';
-import { specifiedTags, tagList } from './tags.ts';
+import { unknownId } from './ids.ts';
+import { ec2Tags, specifiedTags } from './tags.ts';
 
 /** EC2's limit for user data before base64 encoding. */
 const MAX_USER_DATA = 16_384;
@@ -36,7 +36,7 @@ export function findTemplate(
 ): StoredTemplate {
   if (id && name) throw invalidCombination('Specify either a launch template ID or a launch template name, not both');
   const template = id ? account.templates.get(id) : byName(account, name);
-  if (!template) throw id ? notFound(id, 'lt') : unknownName();
+  if (!template) throw id ? unknownId(id, 'lt') : unknownName();
   if (version && !['$Latest', '$Default', '1'].includes(version)) {
     throw new AwsError('InvalidLaunchTemplateId.VersionNotFound', `Could not find launch template version ${version}`);
   }
@@ -97,7 +97,7 @@ function checkUserData(encoded: string | undefined): void {
 
 const templateView = (template: StoredTemplate): LaunchTemplate => ({
   ...template.summary,
-  Tags: tagList(template.tags),
+  Tags: ec2Tags(template.tags),
 });
 
 export function deleteLaunchTemplate(account: Account, input: DeleteLaunchTemplateRequest): DeleteLaunchTemplateResult {

@@ -1,7 +1,7 @@
 /** The services of the local AWS. */
 import { ec2Handlers } from '../ec2/handlers.ts';
 import type { Account } from '../state/account.ts';
-import type { Service } from '../wire/service.ts';
+import type { AwsService } from '../wire/service.ts';
 import { eksHandlers } from './eks.ts';
 import { iamHandlers } from './iam.ts';
 import { pricingHandlers } from './pricing.ts';
@@ -13,8 +13,8 @@ import { stsHandlers } from './sts.ts';
 export const GLOBAL_SERVICES: ReadonlySet<string> = new Set(['iam', 'sts', 'pricing']);
 
 /** Returns the services by the name in the credential scope of a signature. */
-export function services(account: Account, queueUrl: (name: string) => string): ReadonlyMap<string, Service> {
-  const all: readonly Service[] = [
+export function services(account: Account, queueUrl: (name: string) => string): ReadonlyMap<string, AwsService> {
+  const all: readonly AwsService[] = [
     {
       name: 'ec2',
       protocol: 'ec2',

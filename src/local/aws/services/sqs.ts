@@ -22,7 +22,7 @@ import { page } from '../filters.ts';
 import type { Account } from '../state/account.ts';
 import { md5, type Queue, type StoredMessage } from '../state/queues.ts';
 import { AwsError } from '../wire/error.ts';
-import type { Call, Handlers } from '../wire/service.ts';
+import type { AwsCall, Handlers } from '../wire/service.ts';
 
 const MAX_BATCH = 10;
 
@@ -103,7 +103,7 @@ const messageHandlers = (account: Account): Handlers => ({
     return { MessageId: message.id, MD5OfMessageBody: md5(body) };
   },
 
-  ReceiveMessage: (input: ReceiveMessageRequest, call: Call) =>
+  ReceiveMessage: (input: ReceiveMessageRequest, call: AwsCall) =>
     receive(queueAt(account, input.QueueUrl), input, call.signal),
 });
 

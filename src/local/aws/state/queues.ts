@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { MessageAttributeValue } from '@aws-sdk/client-sqs';
 import type { Clock } from '#lib/clock';
-import type { Random } from '../random.ts';
+import type { RandomStream } from '../random.ts';
 import type { Tags } from '../types.ts';
 
 export interface StoredMessage {
@@ -57,7 +57,7 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   SqsManagedSseEnabled: 'true',
 };
 
-export function createQueues(clock: Clock, random: Random): Queues {
+export function createQueues(clock: Clock, random: RandomStream): Queues {
   const queues = new Map<string, Queue>();
   return {
     create(name, attributes = {}) {
@@ -79,12 +79,12 @@ class MessageQueue implements Queue {
   readonly attributes: Map<string, string>;
   tags: Tags = {};
   readonly #clock: Clock;
-  readonly #random: Random;
+  readonly #random: RandomStream;
   #messages: StoredMessage[] = [];
   /** Wake functions of waiting receivers. */
   readonly #waiting = new Set<() => void>();
 
-  constructor(name: string, attributes: Readonly<Record<string, string>>, clock: Clock, random: Random) {
+  constructor(name: string, attributes: Readonly<Record<string, string>>, clock: Clock, random: RandomStream) {
     this.name = name;
     this.createdAt = clock.now();
     this.attributes = new Map(Object.entries(attributes));

@@ -1,13 +1,13 @@
 /** Decodes and encodes the JSON of SQS, SSM, Pricing and EKS. */
 import { AwsError } from './error.ts';
-import type { Shape } from './shape.ts';
+import type { WireShape } from './shape.ts';
 
 /**
  * Converts parsed JSON to the SDK's types: dates from epoch seconds, bytes from base64. Unknown members are removed, as
  * these services do.
  * @throws AwsError SerializationException, ValidationException
  */
-export function decodeJson(shape: Shape, value: unknown, path = ''): unknown {
+export function decodeJson(shape: WireShape, value: unknown, path = ''): unknown {
   switch (shape.kind) {
     case 'structure':
       return decodeStructure(shape, value, path);
@@ -36,7 +36,7 @@ export function decodeJson(shape: Shape, value: unknown, path = ''): unknown {
   }
 }
 
-function decodeStructure(shape: Extract<Shape, { kind: 'structure' }>, value: unknown, path: string): object {
+function decodeStructure(shape: Extract<WireShape, { kind: 'structure' }>, value: unknown, path: string): object {
   const source = record(value, path);
   const answer: Record<string, unknown> = {};
   for (const member of shape.members) {
@@ -49,7 +49,7 @@ function decodeStructure(shape: Extract<Shape, { kind: 'structure' }>, value: un
 }
 
 /** Converts the SDK's types to JSON values, the inverse of `decodeJson`. */
-export function encodeJson(shape: Shape, value: unknown): unknown {
+export function encodeJson(shape: WireShape, value: unknown): unknown {
   if (value === undefined || value === null) return undefined;
   switch (shape.kind) {
     case 'structure': {

@@ -3,7 +3,7 @@
  */
 import { put } from '#lib';
 import { AwsError, missingParameter } from './error.ts';
-import type { Member, Shape } from './shape.ts';
+import type { Member, WireShape } from './shape.ts';
 
 export type Dialect = 'ec2' | 'query';
 
@@ -18,7 +18,7 @@ const PROTOCOL_PARAMETERS = new Set(['Action', 'Version']);
  * Converts parameters to the SDK's member names and types.
  * @throws AwsError UnknownParameter, MissingParameter, InvalidParameterValue
  */
-export function decodeQuery(shape: Shape, parameters: URLSearchParams, dialect: Dialect): Record<string, unknown> {
+export function decodeQuery(shape: WireShape, parameters: URLSearchParams, dialect: Dialect): Record<string, unknown> {
   const root: Node = { value: undefined, children: new Map() };
   for (const [key, value] of parameters) if (!PROTOCOL_PARAMETERS.has(key)) insert(root, key, value);
   if (shape.kind === 'unit') return {};
@@ -38,7 +38,7 @@ function insert(root: Node, key: string, value: string): void {
   node.value = value;
 }
 
-function read(shape: Shape, node: Node, path: string, dialect: Dialect, flattened = false): unknown {
+function read(shape: WireShape, node: Node, path: string, dialect: Dialect, flattened = false): unknown {
   switch (shape.kind) {
     case 'structure':
       return readStructure(shape.members, node, path, dialect);
@@ -101,7 +101,7 @@ function readMap(
   return answer;
 }
 
-type ScalarKind = Exclude<Shape['kind'], 'structure' | 'list' | 'map'>;
+type ScalarKind = Exclude<WireShape['kind'], 'structure' | 'list' | 'map'>;
 
 function readScalar(kind: ScalarKind, text: string, path: string): unknown {
   const invalid = (type: string): AwsError =>

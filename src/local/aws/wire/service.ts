@@ -3,10 +3,10 @@ import { own, put } from '#lib';
 import { AwsError } from './error.ts';
 import { decodeJson, encodeJson } from './json.ts';
 import { decodeQuery } from './query.ts';
-import { type Member, type OperationShape, operationShape, type Shape } from './shape.ts';
+import { type Member, type OperationShape, operationShape, type WireShape } from './shape.ts';
 
 /** Context of a call besides its input. */
-export interface Call {
+export interface AwsCall {
   readonly requestId: string;
   /** Aborts when the client disconnects or the server closes. */
   readonly signal: AbortSignal;
@@ -14,11 +14,11 @@ export interface Call {
 
 /** One function per action, with input and output in the SDK's types. */
 // biome-ignore lint/suspicious/noExplicitAny: the input has the type of the action's shape; each handler declares its own type
-export type Handlers = Readonly<Record<string, (input: any, call: Call) => unknown>>;
+export type Handlers = Readonly<Record<string, (input: any, call: AwsCall) => unknown>>;
 
 type Protocol = 'ec2' | 'query' | 'json-1.0' | 'json-1.1' | 'rest-json';
 
-export interface Service {
+export interface AwsService {
   readonly name: string;
   readonly protocol: Protocol;
   /** XML namespace, or the prefix of `X-Amz-Target`. */
@@ -55,7 +55,7 @@ const modules = new Map<string, Promise<Record<string, unknown>>>();
 const shapes = new WeakMap<object, OperationShape>();
 
 /** @throws AwsError InvalidAction, or a decoding error */
-export async function decode(service: Service, request: HttpRequest): Promise<Decoded> {
+export async function decodeInput(service: AwsService, request: HttpRequest): Promise<Decoded> {
   const { protocol } = service;
   if (protocol === 'rest-json') return decodeRest(service, request);
   if (protocol === 'ec2' || protocol === 'query') {
@@ -68,7 +68,7 @@ export async function decode(service: Service, request: HttpRequest): Promise<De
 }
 
 /** Returns the action of a request without decoding its input, or an empty string. */
-export function actionOf(service: Service, request: HttpRequest): string {
+export function actionOf(service: AwsService, request: HttpRequest): string {
   if (service.protocol === 'rest-json') return '';
   if (service.protocol === 'ec2' || service.protocol === 'query') {
     return new URLSearchParams(request.body || request.path.split('?')[1]).get('Action') ?? '';
@@ -77,7 +77,7 @@ export function actionOf(service: Service, request: HttpRequest): string {
   return typeof target === 'string' ? (target.split('.').at(-1) ?? '') : '';
 }
 
-async function decodeRest(service: Service, { method, path, body }: HttpRequest): Promise<Decoded> {
+async function decodeRest(service: AwsService, { method, path, body }: HttpRequest): Promise<Decoded> {
   const [pathname = '/', search = ''] = path.split('?');
   for (const action of Object.keys(service.handlers)) {
     const shape = await operationOf(service, action);
@@ -108,7 +108,7 @@ function matchPath(pattern: string, path: string): Record<string, string> | unde
 }
 
 /** @throws AwsError InvalidAction */
-export async function operationOf(service: Service, action: string): Promise<OperationShape> {
+export async function operationOf(service: AwsService, action: string): Promise<OperationShape> {
   if (own(service.handlers, action) === undefined) {
     throw new AwsError(
       'InvalidAction',
@@ -141,7 +141,12 @@ function parseJson(body: string): unknown {
 
 const XML = { 'content-type': 'text/xml;charset=UTF-8' };
 
-export function encode(service: Service, shape: OperationShape, answer: unknown, requestId: string): HttpAnswer {
+export function encodeOutput(
+  service: AwsService,
+  shape: OperationShape,
+  answer: unknown,
+  requestId: string,
+): HttpAnswer {
   const headers = { 'x-amzn-requestid': requestId };
   switch (service.protocol) {
     case 'ec2': {
@@ -170,7 +175,7 @@ const contentType = (protocol: Protocol): string =>
   protocol === 'rest-json' ? 'application/json' : `application/x-amz-${protocol}`;
 
 /** Encodes an error in the service's protocol. */
-export function encodeError(service: Service, error: AwsError, requestId: string): HttpAnswer {
+export function encodeError(service: AwsService, error: AwsError, requestId: string): HttpAnswer {
   const { code, message, status } = error;
   const headers = { 'x-amzn-requestid': requestId };
   const text = `<Code>${escapeXml(code)}</Code><Message>${escapeXml(message)}</Message>`;
@@ -214,7 +219,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 export const escapeXml = (text: string): string => text.replace(/[&<>"'\r]/g, (character) => ENTITIES[character] ?? '');
 
 /** Encodes the members of a structure without a surrounding element. */
-export function encodeXml(shape: Shape, value: unknown): string {
+export function encodeXml(shape: WireShape, value: unknown): string {
   if (shape.kind !== 'structure') return '';
   return shape.members.map((member) => element(member, (value as Record<string, unknown>)[member.name])).join('');
 }
@@ -231,7 +236,7 @@ function element(member: Member, value: unknown): string {
 
 const wrap = (name: string, inner: string): string => (inner === '' ? `<${name}/>` : `<${name}>${inner}</${name}>`);
 
-function content(shape: Shape, value: unknown): string {
+function content(shape: WireShape, value: unknown): string {
   switch (shape.kind) {
     case 'structure':
       return encodeXml(shape, value);

@@ -7,7 +7,7 @@
  * type. A member is `[schema, traits]`, and numbers are the simple types.
  */
 
-export type Shape =
+export type WireShape =
   | { readonly kind: 'string' | 'boolean' | 'number' | 'timestamp' | 'blob' | 'document' | 'unit' }
   | { readonly kind: 'list'; readonly item: Member }
   | { readonly kind: 'map'; readonly key: Member; readonly value: Member }
@@ -22,13 +22,13 @@ export interface Member {
   readonly flattened: boolean;
   readonly isToken: boolean;
   /** Resolved on first read, because shapes may contain themselves. */
-  readonly shape: Shape;
+  readonly shape: WireShape;
 }
 
 export interface OperationShape {
   readonly name: string;
-  readonly input: Shape;
-  readonly output: Shape;
+  readonly input: WireShape;
+  readonly output: WireShape;
   /** Method and path pattern, for REST services. */
   readonly http: { readonly method: string; readonly pattern: string } | undefined;
 }
@@ -41,7 +41,7 @@ const IDEMPOTENCY_TOKEN = 4;
 const LIST_BIT = 64;
 const MAP_BIT = 128;
 
-const known = new WeakMap<readonly unknown[], Shape>();
+const known = new WeakMap<readonly unknown[], WireShape>();
 
 /** Parses an operation from its static schema. @throws Error if the SDK's format differs from the description above */
 export function operationShape(schema: unknown): OperationShape {
@@ -56,7 +56,7 @@ export function operationShape(schema: unknown): OperationShape {
   };
 }
 
-function shapeOf(schema: Schema): Shape {
+function shapeOf(schema: Schema): WireShape {
   if (typeof schema === 'function') return shapeOf(schema());
   if (typeof schema === 'string') return { kind: 'unit' };
   if (typeof schema === 'number') return simpleShape(schema);
@@ -67,7 +67,7 @@ function shapeOf(schema: Schema): Shape {
   return shape;
 }
 
-function simpleShape(code: number): Shape {
+function simpleShape(code: number): WireShape {
   if (code >= MAP_BIT) return { kind: 'map', key: member('key', 0), value: member('value', code & (LIST_BIT - 1)) };
   if (code >= LIST_BIT) return { kind: 'list', item: member('member', code & (LIST_BIT - 1)) };
   if (code === 0) return { kind: 'string' };
@@ -78,7 +78,7 @@ function simpleShape(code: number): Shape {
   return { kind: 'number' };
 }
 
-function compositeShape(schema: readonly unknown[]): Shape {
+function compositeShape(schema: readonly unknown[]): WireShape {
   const [kind, , name] = schema;
   if (kind === 0) return shapeOf(schema[4] as Schema);
   if (kind === 1) return { kind: 'list', item: member('member', schema[4]) };
@@ -101,7 +101,7 @@ function member(name: string, type: unknown, required = false): Member {
     queryName: traits.ec2QueryName as string | undefined,
     flattened: traits.xmlFlattened === 1,
     isToken: traits.idempotencyToken === 1,
-    get shape(): Shape {
+    get shape(): WireShape {
       return shapeOf(schema);
     },
   };

@@ -9,7 +9,7 @@ import { collectGarbage } from './in-server/garbage-collection.ts';
 import { type ApiObject, equal } from './json.ts';
 import { createObjects, type Objects } from './objects.ts';
 import { addBuiltins } from './resources/builtins.ts';
-import { DEFINITIONS, resourcesOf } from './resources/crds.ts';
+import { crdResources, DEFINITIONS } from './resources/crds.ts';
 import { createRegistry, type Registry } from './resources/registry.ts';
 import { isStatus } from './status.ts';
 import { ObjectStore } from './storage/store.ts';
@@ -73,7 +73,7 @@ function serveDefinitions(store: ObjectStore, registry: Registry): void {
     if (type !== 'DELETED' && sameSpec) return;
     registry.removeStorage(storage);
     if (type === 'DELETED') return;
-    for (const { resource, isStored } of resourcesOf(entry.object)) registry.add(resource, isStored);
+    for (const { resource, isStored } of crdResources(entry.object)) registry.add(resource, isStored);
   }, DEFINITIONS);
 }
 

@@ -32,7 +32,7 @@ export interface WriteOptions {
   readonly writtenAs?: 'status' | 'resize' | 'scale' | undefined;
 }
 
-export interface DeleteOptions {
+export interface ApiDeleteOptions {
   readonly dryRun?: boolean | undefined;
   readonly gracePeriodSeconds?: number | undefined;
   readonly uid?: string | undefined;

@@ -1,11 +1,11 @@
 /** Operations of the server without HTTP, for other parts of the local cluster and for tests. */
-import type { Core, DeleteOptions, WriteOptions } from './core.ts';
+import type { ApiDeleteOptions, Core, WriteOptions } from './core.ts';
 import { type ApiObject, clone } from './json.ts';
 import { bind } from './operations/binding.ts';
 import { create } from './operations/create.ts';
 import { remove } from './operations/delete.ts';
 import { evict } from './operations/eviction.ts';
-import { type PatchOptions, type PatchType, patch } from './operations/patch.ts';
+import { type ApiPatchOptions, type PatchType, patch } from './operations/patch.ts';
 import { read, update } from './operations/update.ts';
 import type { Resource } from './resources/registry.ts';
 import { unknownPath } from './status.ts';
@@ -16,24 +16,24 @@ export interface KindName {
   readonly kind: string;
 }
 
-export interface ObjectRef extends KindName {
+export interface ApiObjectRef extends KindName {
   readonly namespace?: string | undefined;
   readonly name: string;
 }
 
 /** Returned objects are shared with the store and must not be changed. Errors are StatusErrors. */
 export interface Objects {
-  get(ref: ObjectRef): ApiObject;
-  find(ref: ObjectRef): ApiObject | undefined;
+  get(ref: ApiObjectRef): ApiObject;
+  find(ref: ApiObjectRef): ApiObject | undefined;
   list(kind: KindName, namespace?: string): readonly ApiObject[];
   create(object: unknown, options?: WriteOptions): ApiObject;
   update(object: unknown, options?: WriteOptions): ApiObject;
-  patch(ref: ObjectRef, type: PatchType, patch: unknown, options?: PatchOptions): ApiObject;
+  patch(ref: ApiObjectRef, type: PatchType, patch: unknown, options?: ApiPatchOptions): ApiObject;
   /** Returns the object if a grace period or finalizers delay its removal. */
-  delete(ref: ObjectRef, options?: DeleteOptions): ApiObject | undefined;
+  delete(ref: ApiObjectRef, options?: ApiDeleteOptions): ApiObject | undefined;
   /** Assigns a pod to a node with a Binding. */
   bind(ref: { readonly namespace: string; readonly name: string }, binding: unknown): void;
-  evict(ref: { readonly namespace: string; readonly name: string }, options?: DeleteOptions): void;
+  evict(ref: { readonly namespace: string; readonly name: string }, options?: ApiDeleteOptions): void;
   /** Calls the listener after each change of an object of the kind. Returns a function that stops it. */
   subscribe(kind: KindName, listener: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: ApiObject) => void): () => void;
 }
@@ -44,16 +44,16 @@ export function createObjects(core: Core): Objects {
     if (!resource) throw unknownPath();
     return resource;
   };
-  const targetOf = (ref: ObjectRef) => {
+  const targetOf = (ref: ApiObjectRef) => {
     const resource = resourceOf(ref);
     const namespace = resource.namespaced ? (ref.namespace ?? 'default') : undefined;
     return { resource, namespace, name: ref.name };
   };
-  const refOf = (object: unknown): ObjectRef => {
+  const refOf = (object: unknown): ApiObjectRef => {
     const { apiVersion, kind, metadata } = object as ApiObject;
     return { apiVersion, kind, namespace: metadata.namespace, name: metadata.name };
   };
-  const find = (ref: ObjectRef): ApiObject | undefined => {
+  const find = (ref: ApiObjectRef): ApiObject | undefined => {
     const { resource, namespace, name } = targetOf(ref);
     return core.store.get(resource.storage, namespace, name)?.in(resource);
   };

@@ -5,7 +5,7 @@ import type { Json } from './json.ts';
 export { invalid as invalidValue, notSupported, requiredValue, tooLong, tooMany } from '#api/schema';
 
 /** One cause in a Status's details; `field` is a path such as `spec.replicas`. */
-export interface Cause {
+export interface StatusCause {
   readonly reason: string;
   readonly message: string;
   readonly field?: string;
@@ -16,7 +16,7 @@ export interface StatusDetails {
   readonly group?: string;
   readonly kind?: string;
   readonly uid?: string;
-  readonly causes?: readonly Cause[];
+  readonly causes?: readonly StatusCause[];
   readonly retryAfterSeconds?: number;
 }
 
@@ -87,7 +87,7 @@ export const MODIFIED = 'the object has been modified; please apply your changes
 
 export const badRequest = (message: string): StatusError => new StatusError(400, 'BadRequest', message);
 
-export const forbidden = (subject: Subject, name: string, why: string, causes?: readonly Cause[]): StatusError =>
+export const forbidden = (subject: Subject, name: string, why: string, causes?: readonly StatusCause[]): StatusError =>
   new StatusError(403, 'Forbidden', `${qualifiedName(subject)} "${name}" is forbidden: ${why}`, {
     ...about(subject, name),
     ...(causes && { causes }),
@@ -102,14 +102,18 @@ export const unknownPath = (): StatusError =>
 export const expiredError = (message: string): StatusError => new StatusError(410, 'Expired', message);
 
 /** @param retryAfterSeconds 0 leaves the delay to the client */
-export const tooManyRequests = (message: string, causes: readonly Cause[] = [], retryAfterSeconds = 0): StatusError =>
+export const tooManyRequests = (
+  message: string,
+  causes: readonly StatusCause[] = [],
+  retryAfterSeconds = 0,
+): StatusError =>
   new StatusError(429, 'TooManyRequests', message, {
     ...(causes.length > 0 && { causes }),
     ...(retryAfterSeconds > 0 && { retryAfterSeconds }),
   });
 
 /** Returns a 422 error with a message that lists the causes as a real server does. */
-export function invalid(subject: Subject, name: string, causes: readonly Cause[]): StatusError {
+export function invalid(subject: Subject, name: string, causes: readonly StatusCause[]): StatusError {
   const lines = causes.map((cause) => (cause.field ? `${cause.field}: ${cause.message}` : cause.message));
   const listed = lines.length === 1 ? lines[0] : `[${[...new Set(lines)].join(', ')}]`;
   return new StatusError(422, 'Invalid', `${qualifiedKind(subject)} "${name}" is invalid: ${listed}`, {
@@ -120,12 +124,12 @@ export function invalid(subject: Subject, name: string, causes: readonly Cause[]
   });
 }
 
-export const duplicate = (field: string, value: unknown): Cause => ({
+export const duplicate = (field: string, value: unknown): StatusCause => ({
   field,
   reason: 'FieldValueDuplicate',
   message: `Duplicate value: ${show(value)}`,
 });
-export const fieldForbidden = (field: string, detail: string): Cause => ({
+export const fieldForbidden = (field: string, detail: string): StatusCause => ({
   field,
   reason: 'FieldValueForbidden',
   message: `Forbidden: ${detail}`,

@@ -22,7 +22,7 @@ import { withConditions } from '../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../parts.ts';
 import { isOver } from '../scheduler/cluster.ts';
 import { type Loop, startLoop } from './loop.ts';
-import { deletePod, isActive, nodeNameOf } from './workloads/pods.ts';
+import { deletePod, isPodActive, nodeNameOf } from './workloads/pods.ts';
 
 /** A node is Unknown if it sends no heartbeat for this long. */
 const GRACE_MS = 40_000;
@@ -170,7 +170,7 @@ class NodeLifecycle {
       await this.#parts.client.patch(NODE, node.metadata, patch, { subresource: 'status', type: 'strategic' }),
     );
     this.#report(node, 'Normal', 'NodeNotReady', `Node ${node.metadata.name} status is now: NodeNotReady`);
-    const ours = this.#pods.by(nodeNameOf, node.metadata.name).filter(isActive);
+    const ours = this.#pods.by(nodeNameOf, node.metadata.name).filter(isPodActive);
     await Promise.all(ours.map((pod) => this.#markPodUnready(pod, now)));
   }
 
@@ -229,7 +229,7 @@ class NodeLifecycle {
 
   async #evict(key: string): Promise<undefined> {
     const pod = this.#pods.get(refOf(key));
-    if (!pod?.spec.nodeName || !isActive(pod)) return undefined;
+    if (!pod?.spec.nodeName || !isPodActive(pod)) return undefined;
     const node = this.#nodes.get({ name: pod.spec.nodeName });
     const due = node && evictionTime(pod, node.spec?.taints ?? [], this.#parts.clock.now());
     if (due === undefined) return undefined;

@@ -10,7 +10,7 @@ import {
 } from '#api/objects';
 import { keyOf, refOf } from '#kube/client';
 import type { Cache } from '../../cache.ts';
-import { isConflict, isGone, type ObjectClient } from '../../client.ts';
+import { isAnyConflict, isGone, type ObjectClient } from '../../client.ts';
 import { controllerOf, controllerUid, ownerReference } from '../../owner-references.ts';
 import { eventReporter, type Parts, type Report } from '../../parts.ts';
 import { isOver } from '../scheduler/cluster.ts';
@@ -103,7 +103,7 @@ class ResourceClaims {
     try {
       await this.#client.patch(POD, pod.metadata, patch, { subresource: 'status' });
     } catch (error) {
-      if (!isGone(error) && !isConflict(error)) throw error;
+      if (!isGone(error) && !isAnyConflict(error)) throw error;
     }
   }
 
@@ -143,7 +143,7 @@ class ResourceClaims {
     try {
       await this.#releaseConsumers(claim);
     } catch (error) {
-      if (isConflict(error)) this.#ofClaims.add(key);
+      if (isAnyConflict(error)) this.#ofClaims.add(key);
       else if (!isGone(error)) throw error;
     }
   }

@@ -16,7 +16,7 @@ import {
 } from '#api/objects';
 import { keyOf, refOf } from '#kube/client';
 import type { Cache } from '../../cache.ts';
-import { isConflict, isGone, type ObjectClient } from '../../client.ts';
+import { isAnyConflict, isGone, type ObjectClient } from '../../client.ts';
 import { ownerReference } from '../../owner-references.ts';
 import { eventReporter, type Parts, type Report } from '../../parts.ts';
 import { claimUses, NO_PROVISIONER, satisfies } from '../scheduler/volumes.ts';
@@ -156,7 +156,7 @@ class Volumes {
       this.#report(claim, 'Normal', 'ProvisioningSucceeded', message);
       return made;
     } catch (error) {
-      if (isConflict(error)) return this.#volumes.get(volume.metadata);
+      if (isAnyConflict(error)) return this.#volumes.get(volume.metadata);
       throw error;
     }
   }
@@ -242,7 +242,7 @@ class Volumes {
         const claim = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata, spec: template.spec };
         this.#claims.wrote(await this.#client.create(PERSISTENT_VOLUME_CLAIM, claim));
       } catch (error) {
-        if (!isConflict(error)) throw error;
+        if (!isAnyConflict(error)) throw error;
       }
     }
   }

@@ -12,7 +12,7 @@ import {
   type VolumeAttachment,
 } from '#api/objects';
 import type { Cache } from '../../cache.ts';
-import { isConflict, isGone } from '../../client.ts';
+import { isAnyConflict, isGone } from '../../client.ts';
 import type { Parts } from '../../parts.ts';
 import { type Loop, startLoop } from '../controllers/loop.ts';
 import { nodeNameOf } from '../controllers/workloads/pods.ts';
@@ -98,7 +98,7 @@ class Attachments {
     try {
       this.#attachments.wrote(await this.#parts.client.create(VOLUME_ATTACHMENT, attachment));
     } catch (error) {
-      if (!isConflict(error)) throw error;
+      if (!isAnyConflict(error)) throw error;
     }
     await this.#parts.client.patch(
       VOLUME_ATTACHMENT,

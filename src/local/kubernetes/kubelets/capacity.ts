@@ -16,7 +16,7 @@ export type ResourceTexts = Readonly<Record<string, string>>;
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 
-export interface Resources {
+export interface KubeletAmounts {
   readonly capacity: ResourceTexts;
   readonly allocatable: ResourceTexts;
 }
@@ -90,11 +90,11 @@ export function devices({ hardware, interfaces }: Pick<LocalInstance, 'hardware'
 }
 
 /** Returns capacity and allocatable resources of a machine. */
-export function resourcesOf(
+export function kubeletResources(
   instance: LocalInstance,
   config: KubeletConfig,
   { memoryOverhead, raid0Overhead = 0 }: Pick<KubeletOptions, 'memoryOverhead'> & Partial<KubeletOptions>,
-): Resources {
+): KubeletAmounts {
   const { hardware } = instance;
   const cores = hardware.VCpuInfo?.DefaultVCpus ?? 1;
   const mib = (hardware.MemoryInfo?.SizeInMiB ?? 1024) - (instance.architecture === 'arm64' ? 64 : 0);

@@ -9,7 +9,7 @@ import { isGone, type ObjectClient } from '../../client.ts';
 import { eventReporter, type Parts } from '../../parts.ts';
 import { startAttachments } from './attachments.ts';
 import { Kubelet, type KubeletContext } from './kubelet.ts';
-import { providerIdOf } from './node-object.ts';
+import { providerIdOfInstance } from './node-object.ts';
 import { KUBELET_DEFAULTS, type KubeletOptions } from './options.ts';
 import { decodeUserData, type KubeletConfig } from './userdata/index.ts';
 
@@ -160,7 +160,7 @@ class Machines {
     if (instance.state !== 'terminated') return;
     // Deletes the nodes of terminated machines, as the cloud's node controller does.
     const node = this.#caches.of(NODE).get({ name: instance.privateDnsName });
-    if (node?.spec?.providerID !== providerIdOf(instance) || node.metadata.deletionTimestamp) return;
+    if (node?.spec?.providerID !== providerIdOfInstance(instance) || node.metadata.deletionTimestamp) return;
     await this.#client.delete(NODE, node.metadata, { uid: node.metadata.uid });
   }
 

@@ -3,16 +3,16 @@ import { CSI_NODE, getCondition, LEASE, type Lease, NODE, type Node, POD, type P
 import { resourcesOf as amountsOf, type Resources } from '#engine/model';
 import { timestamp } from '#lib';
 import type { LocalInstance } from '../../aws/types.ts';
-import { ApiError, isConflict, isGone } from '../../client.ts';
+import { ApiError, isAnyConflict, isGone } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';
 import type { Parts, Report } from '../../parts.ts';
 import { microTime } from '../apiserver/json.ts';
 import { nodeNameOf } from '../controllers/workloads/pods.ts';
-import { devices, resourcesOf, volumeLimitOf } from './capacity.ts';
+import { devices, kubeletResources, volumeLimitOf } from './capacity.ts';
 import { preStopMs, readyTimesMs } from './container-timing.ts';
 import { EFA_DRIVER, NEURON_DRIVER, NVIDIA_DRIVER } from './dra/driver-devices.ts';
 import { DriverPlugins, requireClaims } from './dra/driver-plugins.ts';
-import { addTimes, bootIdOf, csiNode, nodeConditions, nodeObject, providerIdOf } from './node-object.ts';
+import { addTimes, bootIdOf, csiNode, nodeConditions, nodeObject, providerIdOfInstance } from './node-object.ts';
 import type { KubeletOptions } from './options.ts';
 import { PodResizes } from './pod-resizes.ts';
 import {
@@ -233,7 +233,7 @@ export class Kubelet {
     const { parts, options, region, kubeletVersion } = this.#context;
     const { client, clock } = parts;
     const instance = this.#instance;
-    const resources = resourcesOf(instance, this.#config, options);
+    const resources = kubeletResources(instance, this.#config, options);
     const wanted = nodeObject({
       instance,
       config: this.#config,
@@ -247,9 +247,9 @@ export class Kubelet {
     try {
       node = await client.create(NODE, wanted);
     } catch (error) {
-      const present = isConflict(error) ? await client.find(NODE, wanted.metadata) : undefined;
+      const present = isAnyConflict(error) ? await client.find(NODE, wanted.metadata) : undefined;
       // The node of an earlier machine with the same address must be deleted first.
-      if (present?.spec?.providerID !== providerIdOf(instance)) throw error;
+      if (present?.spec?.providerID !== providerIdOfInstance(instance)) throw error;
       node = present;
       await this.#reportBoot(present);
     }
@@ -284,7 +284,7 @@ export class Kubelet {
     try {
       await create();
     } catch (error) {
-      if (!isConflict(error)) throw error;
+      if (!isAnyConflict(error)) throw error;
     }
   }
 
@@ -387,7 +387,7 @@ export class Kubelet {
       await this.#context.parts.client.patch(POD, pod.metadata, patch, { subresource: 'status', type: 'strategic' });
     } catch (error) {
       // A successor with the same name has another UID, which leads to a conflict.
-      if (!isGone(error) && !isConflict(error)) throw error;
+      if (!isGone(error) && !isAnyConflict(error)) throw error;
     }
   }
 
@@ -406,7 +406,7 @@ export class Kubelet {
     try {
       await client.delete(POD, pod.metadata, { gracePeriodSeconds: 0, uid: pod.metadata.uid });
     } catch (error) {
-      if (!isGone(error) && !isConflict(error)) throw error;
+      if (!isGone(error) && !isAnyConflict(error)) throw error;
     }
   }
 

@@ -14,7 +14,7 @@ import {
 } from '#api/objects';
 import { timestamp } from '#lib';
 import type { LocalInstance } from '../../aws/types.ts';
-import type { Resources } from './capacity.ts';
+import type { KubeletAmounts } from './capacity.ts';
 import type { KubeletConfig } from './userdata/index.ts';
 
 const EBS_DRIVER = 'ebs.csi.aws.com';
@@ -23,7 +23,7 @@ const EBS_ZONE_LABEL = 'topology.ebs.csi.aws.com/zone';
 /** Initial taint of every node. It is removed when the node is Ready. */
 export const NOT_READY: Taint = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
 
-export const providerIdOf = (instance: LocalInstance): string => `aws:///${instance.zone}/${instance.id}`;
+export const providerIdOfInstance = (instance: LocalInstance): string => `aws:///${instance.zone}/${instance.id}`;
 
 /** Returns the boot ID, which each boot of the machine changes. */
 export const bootIdOf = ({ id, boots }: LocalInstance): string => (boots === 0 ? id : `${id}-${boots}`);
@@ -31,7 +31,7 @@ export const bootIdOf = ({ id, boots }: LocalInstance): string => (boots === 0 ?
 export interface Registration {
   readonly instance: LocalInstance;
   readonly config: KubeletConfig;
-  readonly resources: Resources;
+  readonly resources: KubeletAmounts;
   readonly region: string;
   readonly kubeletVersion: string;
   readonly now: number;
@@ -95,7 +95,7 @@ export function nodeObject(registration: Registration): Node {
       },
     },
     spec: {
-      providerID: providerIdOf(instance),
+      providerID: providerIdOfInstance(instance),
       taints: [...config.taints.filter(({ key }) => key !== NOT_READY.key), NOT_READY],
     },
     status: {

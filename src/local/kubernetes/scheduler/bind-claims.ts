@@ -9,7 +9,7 @@ import {
 } from '#api/objects';
 import type { Cache } from '../../cache.ts';
 import type { Parts } from '../../parts.ts';
-import { claimUses, reaches, satisfies } from './volumes.ts';
+import { claimUses, satisfies, volumeReaches } from './volumes.ts';
 
 const PATIENCE_MS = 600_000;
 const LOOK_MS = 200;
@@ -36,7 +36,7 @@ export async function bindClaims(pod: Pod, node: Node, { client, caches, clock, 
     const free = caches
       .of(PERSISTENT_VOLUME)
       .list()
-      .find((volume) => !taken.has(volume.metadata.name) && satisfies(volume, claim) && reaches(volume, node));
+      .find((volume) => !taken.has(volume.metadata.name) && satisfies(volume, claim) && volumeReaches(volume, node));
     if (free) {
       taken.add(free.metadata.name);
       const { name, namespace, uid } = claim.metadata;

@@ -225,7 +225,7 @@ export const FILTERS: readonly Filter[] = [
   dynamicResources,
 ];
 
-export type Verdict =
+export type FilterVerdict =
   | { readonly fits: readonly NodeView[] }
   /** Message in kube-scheduler's words. */
   | { readonly message: string };
@@ -236,7 +236,7 @@ export function feasibleNodes(
   cluster: ClusterView,
   filters: readonly Filter[] = FILTERS,
   search: NodeSearch = new NodeSearch(),
-): Verdict {
+): FilterVerdict {
   if (cluster.nodes.length === 0) return { message: 'no nodes available to schedule pods' };
   const total = cluster.nodes.length;
   const checks: Check[] = [];

@@ -28,7 +28,7 @@ import { dependsOnChange, mayCount } from './counted-pods.ts';
 import { SELECTING_KINDS } from './default-selectors.ts';
 import { DEVICE_KINDS } from './devices/device-cluster.ts';
 import { type Reservation, releaseIdleClaim, reserveDevices } from './devices/reserve.ts';
-import { FILTERS, feasibleNodes, firstRefusalOn, type Verdict } from './filters.ts';
+import { FILTERS, type FilterVerdict, feasibleNodes, firstRefusalOn } from './filters.ts';
 import { NodeSearch } from './node-search.ts';
 import { NominatedPods } from './nominated-pods.ts';
 import { antiTerms } from './pod-affinity.ts';
@@ -200,7 +200,7 @@ class Scheduler {
   }
 
   /** Evaluates the nominated node before all nodes. */
-  #verdictOf(pod: Pod, filters: readonly Filter[]): Verdict {
+  #verdictOf(pod: Pod, filters: readonly Filter[]): FilterVerdict {
     const nominated = this.#nominated.nodeOf(pod);
     const node = nominated && this.#cluster.nodes.find(({ name }) => name === nominated);
     if (node && firstRefusalOn(pod, node, this.#cluster, filters) === undefined) return { fits: [node] };

@@ -5,12 +5,12 @@ import { withLabelKeys } from './selectors.ts';
 import type { Check, ClusterView, Filter } from './view.ts';
 
 /** A compiled term of `owner`. */
-export interface Term {
+export interface AffinityTerm {
   readonly topologyKey: string;
   matches(other: Pod): boolean;
 }
 
-export function termOf(term: PodAffinityTerm, owner: Pod, cluster: ClusterView): Term {
+export function termOf(term: PodAffinityTerm, owner: Pod, cluster: ClusterView): AffinityTerm {
   const selector = withLabelKeys(term.labelSelector, owner, term.matchLabelKeys, term.mismatchLabelKeys);
   const own = !term.namespaces?.length && !term.namespaceSelector;
   const named = new Set(own ? [owner.metadata.namespace ?? ''] : term.namespaces);
@@ -53,7 +53,7 @@ function forbiddenByOthers(pod: Pod, cluster: ClusterView): Places {
 }
 
 /** Returns topology values with pods that match any of the terms (anti-affinity) or all of them (affinity). */
-function placesOf(terms: readonly Term[], cluster: ClusterView, mode: 'some' | 'every'): Places {
+function placesOf(terms: readonly AffinityTerm[], cluster: ClusterView, mode: 'some' | 'every'): Places {
   const places: Places = new Set();
   for (const { labels, pods } of cluster.nodes)
     for (const other of pods) {
@@ -69,7 +69,7 @@ function placesOf(terms: readonly Term[], cluster: ClusterView, mode: 'some' | '
 
 /** Required pod affinity and anti-affinity, and the required anti-affinity of running pods. */
 export const interPodAffinity: Filter = (pod, cluster): Check | undefined => {
-  const compile = (terms: readonly PodAffinityTerm[] = []): readonly Term[] =>
+  const compile = (terms: readonly PodAffinityTerm[] = []): readonly AffinityTerm[] =>
     terms.map((term) => termOf(term, pod, cluster));
   const wanted = compile(pod.spec.affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution);
   const avoided = compile(antiTerms(pod));
@@ -82,7 +82,7 @@ export const interPodAffinity: Filter = (pod, cluster): Check | undefined => {
   const first = near.size === 0 && wanted.every((term) => term.matches(pod));
 
   return ({ labels }) => {
-    const has = (places: Places, { topologyKey }: Term): boolean => {
+    const has = (places: Places, { topologyKey }: AffinityTerm): boolean => {
       const value = own(labels, topologyKey);
       return value !== undefined && places.has(placeOf(topologyKey, value));
     };

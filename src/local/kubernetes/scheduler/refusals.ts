@@ -1,9 +1,9 @@
 /** Refusals of pods, so that equal pods are not tried on the same nodes again. */
 import type { Pod } from '#api/objects';
 import type { Cluster } from './cluster.ts';
-import type { Verdict } from './filters.ts';
+import type { FilterVerdict } from './filters.ts';
 
-type Refusal = Extract<Verdict, { readonly message: string }>;
+type Refusal = Extract<FilterVerdict, { readonly message: string }>;
 
 export class Refusals {
   readonly #cluster: Pick<Cluster, 'version'>;

@@ -26,7 +26,7 @@ export const usesClaim = (pod: Pod, { metadata }: PersistentVolumeClaim): boolea
   pod.metadata.namespace === metadata.namespace && claimUses(pod).some(({ name }) => name === metadata.name);
 
 /** Reports whether the volume can be used from the node. */
-export function reaches(volume: PersistentVolume, node: Node): boolean {
+export function volumeReaches(volume: PersistentVolume, node: Node): boolean {
   const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms;
   return terms === undefined || matchesAnyTerm(terms, node);
 }
@@ -105,10 +105,11 @@ export const volumeBinding: Filter = (pod, cluster): Check | PodRefusal | undefi
     };
   });
   return ({ node }) => {
-    if (!wanted.bound.every((volume) => reaches(volume, node))) return ['node(s) had volume node affinity conflict'];
+    if (!wanted.bound.every((volume) => volumeReaches(volume, node)))
+      return ['node(s) had volume node affinity conflict'];
     const canBind = openings.every(
       ({ free, provisioner }) =>
-        free.some((volume) => reaches(volume, node)) ||
+        free.some((volume) => volumeReaches(volume, node)) ||
         (provisioner !== undefined && allowsTopology(provisioner, node)),
     );
     return canBind ? undefined : ["node(s) didn't find available persistent volumes to bind"];

@@ -25,7 +25,7 @@ export interface Levels {
 }
 
 /** Period of the trace. */
-export interface Span {
+export interface TimeSpan {
   /** Milliseconds since the epoch. */
   readonly startMs: number;
   readonly seconds: number;
@@ -41,14 +41,14 @@ const STEP = 900;
 const LEVEL_STEP = 60;
 
 /** Returns the hour of the day with its fraction. */
-export const hourOf = ({ startMs }: Span, at: number): number => ((startMs / 1000 + at) % DAY) / HOUR;
+export const hourOf = ({ startMs }: TimeSpan, at: number): number => ((startMs / 1000 + at) % DAY) / HOUR;
 
-export function isWeekend({ startMs }: Span, at: number): boolean {
+export function isWeekend({ startMs }: TimeSpan, at: number): boolean {
   const day = new Date(startMs + at * 1000).getUTCDay();
   return day === SUNDAY || day === SATURDAY;
 }
 
-function shape(span: Span, curve: Curve, at: number): number {
+function shape(span: TimeSpan, curve: Curve, at: number): number {
   if ('levels' in curve) return levelAt(curve.levels, hourOf(span, at)) * (isWeekend(span, at) ? curve.weekend : 1);
   const { peakHour, swing, steepness = 1, weekend } = curve;
   const turn = (2 * Math.PI * (hourOf(span, at) - peakHour)) / 24;
@@ -65,7 +65,7 @@ function levelAt(levels: Levels['levels'], hour: number): number {
 }
 
 /** Returns the load at a number of seconds since the start of the trace, with a mean of 1 over the trace. */
-export function curveOf(span: Span, curve: Curve): (at: number) => number {
+export function curveOf(span: TimeSpan, curve: Curve): (at: number) => number {
   const step = 'levels' in curve ? LEVEL_STEP : STEP;
   let sum = 0;
   let count = 0;
@@ -79,7 +79,7 @@ export const WORKING_HOURS: Wave = { peakHour: 14, swing: 0.95, steepness: 2, we
 
 /** Yields the times of independent events, which occur more often if the curve is higher. */
 export function* arrivals(
-  span: Span,
+  span: TimeSpan,
   load: (at: number) => number,
   { meanGap, most, next }: { readonly meanGap: number; readonly most: number; readonly next: Draw },
 ): Generator<number> {
@@ -93,7 +93,7 @@ interface Draw {
 }
 
 /** Returns the highest value of a load. */
-export function highestOf(span: Span, load: (at: number) => number): number {
+export function highestOf(span: TimeSpan, load: (at: number) => number): number {
   let most = 0;
   for (let at = 0; at < span.seconds; at += STEP) most = Math.max(most, load(at));
   return most;

@@ -3,7 +3,7 @@ import type { Curve } from './calendar.ts';
 import { namespace, type PodShape, roundedMi } from './objects.ts';
 import { type GeneratorOptions, nameAt, type Streams, within } from './options.ts';
 import { Random } from './random.ts';
-import { type Service, serviceStreams } from './services.ts';
+import { type ServiceCourse, serviceStreams } from './services.ts';
 
 const NAMESPACE = 'services';
 
@@ -15,10 +15,10 @@ interface Constraints {
   readonly least?: number;
   readonly rolloutsPerWeek?: number;
   shape?(random: Random): Partial<PodShape>;
-  more?(random: Random): Partial<Service>;
+  more?(random: Random): Partial<ServiceCourse>;
 }
 
-function serviceAt(index: number, { seed }: GeneratorOptions, constraints: Constraints): Service {
+function serviceAt(index: number, { seed }: GeneratorOptions, constraints: Constraints): ServiceCourse {
   const { cpuMilli: sizes, gibPerCore, least = 1, rolloutsPerWeek = 0, shape, more } = constraints;
   const name = nameAt(index);
   const random = new Random(seed, `${NAMESPACE}/${name}`);

@@ -9,7 +9,7 @@ import { mergeStreams } from './merge.ts';
 import { daemonSet } from './objects.ts';
 import type { GeneratorOptions, Streams } from './options.ts';
 import { pipeline } from './pipeline.ts';
-import { leftovers, smallServices } from './small-services.ts';
+import { leftoverServices, smallServices } from './small-services.ts';
 import { spark } from './spark.ts';
 import { hourlySpikes, nightlySpikes, scaleToZero } from './spikes.ts';
 import { webService } from './web-service.ts';
@@ -38,7 +38,7 @@ export const GENERATORS = {
   mix: [mix, 'all of the above in one cluster'],
   'small-services': [smallServices, 'services with small pods, which have a steep wave every evening'],
   leftovers: [
-    leftovers,
+    leftoverServices,
     'services that keep a fifth of their pods after a busy evening, and a Job of three pods every hour',
   ],
   'hourly-spikes': [hourlySpikes, 'services, and Jobs of many pods on the hour, which run for some minutes'],

@@ -4,7 +4,7 @@ import { type JobFamily, jobStreams } from './jobs.ts';
 import { namespace, type Size } from './objects.ts';
 import { type GeneratorOptions, nameAt, type Streams, within } from './options.ts';
 import { Random } from './random.ts';
-import { type Service, serviceStreams } from './services.ts';
+import { type ServiceCourse, serviceStreams } from './services.ts';
 
 const NAMESPACE = 'ml';
 const INFERENCE_SHARE = 0.55;
@@ -16,7 +16,7 @@ const gpuSize = (gpus: number, cores: number, gib: number): Size => ({
   gpus,
 });
 
-function modelAt(index: number, { seed }: GeneratorOptions): Service {
+function modelAt(index: number, { seed }: GeneratorOptions): ServiceCourse {
   const name = `model-${nameAt(index)}`;
   const random = new Random(seed, `${NAMESPACE}/${name}`);
   return {

@@ -1,8 +1,8 @@
 /** Options of generators. The same options result in the same trace, byte for byte. */
 import type { TraceEvent } from '../trace.ts';
-import type { Span } from './calendar.ts';
+import type { TimeSpan } from './calendar.ts';
 
-export interface GeneratorOptions extends Span {
+export interface GeneratorOptions extends TimeSpan {
   readonly seed: number;
   /** Average number of running pods over the trace, without pods of DaemonSets. */
   readonly pods: number;

@@ -9,7 +9,7 @@ import { deployment, disruptionBudget, type PodShape, statefulSet } from './obje
 import { type GeneratorOptions, type Streams, tenths } from './options.ts';
 import { Random } from './random.ts';
 
-export interface Service {
+export interface ServiceCourse {
   readonly shape: PodShape;
   /** Weight of this service's share of all pods. */
   readonly weight: number;
@@ -43,7 +43,7 @@ interface Step {
 }
 
 /** Returns the load on one service with noise and bursts, around a mean of 1. */
-function loadOf({ shape, curve, noise, burstsPerDay }: Service, options: GeneratorOptions): Load {
+function loadOf({ shape, curve, noise, burstsPerDay }: ServiceCourse, options: GeneratorOptions): Load {
   const random = new Random(options.seed, `${shape.namespace}/${shape.name}/load`);
   const expected = curveOf(options, curve);
   const kept = Math.exp(-LOOK_SECONDS / NOISE_MEMORY);
@@ -82,7 +82,7 @@ function rememberLoads(load: Load): () => Load {
   };
 }
 
-function loadsOf(services: readonly Service[], options: GeneratorOptions): readonly (() => Load)[] {
+function loadsOf(services: readonly ServiceCourse[], options: GeneratorOptions): readonly (() => Load)[] {
   const isShort = (services.length * options.seconds) / LOOK_SECONDS < MOST_REMEMBERED;
   return services.map((service) =>
     isShort ? rememberLoads(loadOf(service, options)) : () => loadOf(service, options),
@@ -91,7 +91,7 @@ function loadsOf(services: readonly Service[], options: GeneratorOptions): reado
 
 /** Yields the numbers of replicas that the autoscaler sets, beginning at time 0. @param pods at a load of 1 */
 function* stepsOf(
-  service: Service,
+  service: ServiceCourse,
   options: GeneratorOptions,
   pods: number,
   load = loadOf(service, options),
@@ -113,7 +113,7 @@ function* stepsOf(
   }
 }
 
-function averageOf(service: Service, options: GeneratorOptions, pods: number, load: Load): number {
+function averageOf(service: ServiceCourse, options: GeneratorOptions, pods: number, load: Load): number {
   let sum = 0;
   let last: Step = { at: 0, replicas: 0 };
   for (const step of stepsOf(service, options, pods, load)) {
@@ -124,11 +124,11 @@ function averageOf(service: Service, options: GeneratorOptions, pods: number, lo
 }
 
 /** Returns the pods of each service at a load of 1, so that their total matches the options. */
-function podsOf(services: readonly Service[], options: GeneratorOptions): readonly number[] {
+function podsOf(services: readonly ServiceCourse[], options: GeneratorOptions): readonly number[] {
   const weights = services.reduce((sum, { weight }) => sum + weight, 0);
   const loads = loadsOf(services, options);
   let total = options.pods;
-  const share = ({ weight }: Service): number => (total * weight) / weights;
+  const share = ({ weight }: ServiceCourse): number => (total * weight) / weights;
   for (let round = 0; round < CORRECTIONS; round++) {
     const averages = services.map((service, index) =>
       averageOf(service, options, share(service), loads[index]?.() ?? loadOf(service, options)),
@@ -139,7 +139,7 @@ function podsOf(services: readonly Service[], options: GeneratorOptions): readon
   return services.map(share);
 }
 
-function rolloutsOf({ shape, rolloutsPerWeek }: Service, options: GeneratorOptions): readonly number[] {
+function rolloutsOf({ shape, rolloutsPerWeek }: ServiceCourse, options: GeneratorOptions): readonly number[] {
   if (rolloutsPerWeek === 0) return [];
   const load = curveOf(options, WORKING_HOURS);
   const times = arrivals(options, load, {
@@ -150,7 +150,7 @@ function rolloutsOf({ shape, rolloutsPerWeek }: Service, options: GeneratorOptio
   return [...times].map(tenths);
 }
 
-function* eventsOf(service: Service, options: GeneratorOptions, pods: number): Generator<TraceEvent> {
+function* eventsOf(service: ServiceCourse, options: GeneratorOptions, pods: number): Generator<TraceEvent> {
   const { shape, maxUnavailable, volumeGi } = service;
   const kind = volumeGi === undefined ? 'Deployment' : 'StatefulSet';
   const scale = { apiVersion: 'apps/v1', kind, namespace: shape.namespace, name: shape.name };
@@ -181,7 +181,7 @@ function* eventsOf(service: Service, options: GeneratorOptions, pods: number): G
   }
 }
 
-export function serviceStreams(services: readonly Service[], options: GeneratorOptions): Streams {
+export function serviceStreams(services: readonly ServiceCourse[], options: GeneratorOptions): Streams {
   const pods = podsOf(services, options);
   return services.map((service, index) => ({
     [Symbol.iterator]: () => eventsOf(service, options, pods[index] ?? 0),

@@ -4,7 +4,7 @@ import { HOUR, type Levels } from './calendar.ts';
 import { job, namespace, roundedMi } from './objects.ts';
 import { type GeneratorOptions, nameAt, type Streams, tenths, within } from './options.ts';
 import { Random } from './random.ts';
-import { type Service, serviceStreams } from './services.ts';
+import { type ServiceCourse, serviceStreams } from './services.ts';
 
 const NAMESPACE = 'apps';
 /** Average number of pods of one service. */
@@ -32,7 +32,11 @@ interface Sizes {
   readonly factor: number;
 }
 
-function serviceAt(index: number, { seed }: GeneratorOptions, { cpuMilli: [least, most], factor }: Sizes): Service {
+function serviceAt(
+  index: number,
+  { seed }: GeneratorOptions,
+  { cpuMilli: [least, most], factor }: Sizes,
+): ServiceCourse {
   const name = nameAt(index);
   const random = new Random(seed, `${NAMESPACE}/${name}`);
   const cpuMilli = 10 * random.whole(least / 10, most / 10);
@@ -73,7 +77,7 @@ function* hourlyJobs(options: GeneratorOptions, index: number): Generator<TraceE
   }
 }
 
-export function leftovers(options: GeneratorOptions): Streams {
+export function leftoverServices(options: GeneratorOptions): Streams {
   const count = within(Math.round(options.pods / PODS_PER_JOB), 1, 100);
   const jobs = Array.from({ length: count }, (_, index) => ({
     [Symbol.iterator]: () => hourlyJobs(options, index + 1),

@@ -4,7 +4,7 @@ import { DAY, HOUR, type Levels } from './calendar.ts';
 import { job, namespace, roundedMi, type Size } from './objects.ts';
 import { type GeneratorOptions, nameAt, type Streams, tenths, within } from './options.ts';
 import { Random } from './random.ts';
-import { type Service, serviceStreams } from './services.ts';
+import { type ServiceCourse, serviceStreams } from './services.ts';
 
 const NAMESPACE = 'spikes';
 /** Average number of pods of one service. */
@@ -16,7 +16,7 @@ const sizeFrom = (random: Random, cpuMilli: readonly number[], gibPerCore: numbe
   return { cpuMilli: cpu, memoryMi: roundedMi(cpu * gibPerCore * 1.024) };
 };
 
-function serviceAt(index: number, { seed }: GeneratorOptions, curveFor: (random: Random) => Levels): Service {
+function serviceAt(index: number, { seed }: GeneratorOptions, curveFor: (random: Random) => Levels): ServiceCourse {
   const name = nameAt(index);
   const random = new Random(seed, `${NAMESPACE}/${name}`);
   return {

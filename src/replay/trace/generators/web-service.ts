@@ -2,7 +2,7 @@
 import { disruptionBudget, namespace, type PodShape, sizeOf, statefulSet } from './objects.ts';
 import { type GeneratorOptions, nameAt, type Streams, within } from './options.ts';
 import { Random } from './random.ts';
-import { type Service, serviceStreams } from './services.ts';
+import { type ServiceCourse, serviceStreams } from './services.ts';
 
 const NAMESPACE = 'web';
 /** Share of the pods that are databases, caches and queues. */
@@ -28,7 +28,7 @@ const CPU_MILLI: readonly (readonly [number, number])[] = [
   [4000, 3],
 ];
 
-function serviceAt(index: number, { seed }: GeneratorOptions, tuning: WebTuning): Service {
+function serviceAt(index: number, { seed }: GeneratorOptions, tuning: WebTuning): ServiceCourse {
   const name = nameAt(index);
   const random = new Random(seed, `${NAMESPACE}/${name}`);
   const size = sizeOf(

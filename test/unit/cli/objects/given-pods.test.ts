@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { stringify } from 'yaml';
 import type { Workload } from '#api/objects';
 import { parseManifests, readManifests } from '../../../../src/cli/objects/read.ts';
-import { podsOf, uidsInOrder } from '../../../../src/cli/objects/workloads.ts';
+import { podsOfWorkload, uidsInOrder } from '../../../../src/cli/objects/workloads.ts';
 import { type SimulateResult, simulate, simulateManifests } from '../../../../src/cli/simulate.ts';
 
 const report = (...names: readonly string[]): readonly string[] =>
@@ -124,7 +124,7 @@ describe('a workload', () => {
     fc.assert(
       fc.property(counts, ({ succeeded, suspend, parallelism, completions }) => {
         const spec = { parallelism, suspend, ...(completions === undefined ? {} : { completions }) };
-        const { length } = podsOf(workload('Job', spec, { status: { succeeded } }) as Workload, uidsInOrder());
+        const { length } = podsOfWorkload(workload('Job', spec, { status: { succeeded } }) as Workload, uidsInOrder());
         const remaining = completions === undefined ? parallelism : Math.max(0, completions - succeeded);
         const hasEnded = suspend || (completions === undefined && succeeded > 0);
         expect(length).toBe(hasEnded ? 0 : Math.min(parallelism, remaining));

@@ -1,7 +1,7 @@
 /** Objects of kinds other than Karpenter's are not decoded. This is fast, because most manifests are such objects. */
 import { describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '#api/objects';
-import { unknownFields, validateStored } from '../../../../src/cli/objects/stored.ts';
+import { unknownManifestFields, validateStored } from '../../../../src/cli/objects/stored.ts';
 import { withinCpuTime } from '../../../support/cpu-time.ts';
 
 describe('a manifest of another kind', () => {
@@ -13,7 +13,7 @@ describe('a manifest of another kind', () => {
     // It takes a minute if the CRDs are built for each of them.
     withinCpuTime(10_000, () => {
       for (const manifest of manifests) expect(validateStored(manifest) === manifest.object).toBe(true);
-      expect(unknownFields(manifests)).toEqual([]);
+      expect(unknownManifestFields(manifests)).toEqual([]);
     });
   });
 });

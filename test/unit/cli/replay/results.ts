@@ -1,7 +1,7 @@
 /** Generated results of replays, of any length, that look like real results. */
 
 import type { LifeAmounts, NodeEvent, ReplayResult, ReplayRun, ReplaySeries } from '#replay/run';
-import { compareLives, figuresOf } from '#replay/testing';
+import { compareLives, lifeFigures } from '#replay/testing';
 
 const DAY = 86_400;
 
@@ -157,7 +157,7 @@ export function livesResult(figuresOfSecond: Partial<LifeAmounts> = {}): ReplayR
   const sets = runs.map((run, index) => ({
     name: run.name,
     lives: Array.from({ length: 8 }, (_, life) => {
-      const figures = figuresOf(run, life + 1);
+      const figures = lifeFigures(run, life + 1);
       const noise = 1 + 0.05 * Math.sin(life);
       const evictions = 900 + (life % 2 === 0 ? 10 : -10) * index + life;
       return { ...figures, usd: figures.usd * noise, evictions, ...(index > 0 && figuresOfSecond) };

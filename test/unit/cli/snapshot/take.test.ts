@@ -16,7 +16,7 @@ import { SNAPSHOT } from '../../../../scripts/reference/outputs/migrate.ts';
 import { parseManifests } from '../../../../src/cli/objects/read.ts';
 import type { SnapshotInfo } from '../../../../src/cli/objects/snapshot-info.ts';
 import { simulate } from '../../../../src/cli/simulate.ts';
-import { type SnapshotOptions, snapshotNotes, type Taken, takeSnapshot } from '../../../../src/cli/snapshot.ts';
+import { type SnapshotOptions, snapshotNotes, type Taken, writeSnapshot } from '../../../../src/cli/snapshot.ts';
 import { failRequests } from '../../../support/api-server-faults.ts';
 import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
 import { strictly } from '../../scripts/strictly.ts';
@@ -90,7 +90,7 @@ async function snapshot(
   });
   const client = connectReader({ clock: realClock(), url: world.kube.url });
   try {
-    const taken = await takeSnapshot(client, to, { redact: true, output: 'yaml', version: '0', ...options }, SILENT);
+    const taken = await writeSnapshot(client, to, { redact: true, output: 'yaml', version: '0', ...options }, SILENT);
     return { ...taken, text: chunks.join('') };
   } catch (error) {
     return { error: error as Error, text: chunks.join('') };

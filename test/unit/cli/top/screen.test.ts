@@ -2,7 +2,7 @@
 import { PassThrough } from 'node:stream';
 import { expect, it } from '@jest/globals';
 import type { TopState } from '../../../../src/cli/top/choices.ts';
-import { show } from '../../../../src/cli/top/screen.ts';
+import { showScreen } from '../../../../src/cli/top/screen.ts';
 
 const STATE: TopState = {
   summary: {
@@ -53,7 +53,7 @@ it('draws on a screen of its own, follows keys, and restores the screen at the e
   const seen = async (text: string): Promise<void> => {
     while (!written.join('').includes(text)) await new Promise((resolve) => setTimeout(resolve, 10));
   };
-  const shown = show({ state: () => STATE, verdictOf: () => undefined, problem: () => undefined }, {
+  const shown = showScreen({ state: () => STATE, verdictOf: () => undefined, problem: () => undefined }, {
     stdin,
     stdout,
   } as never);

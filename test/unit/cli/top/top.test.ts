@@ -4,19 +4,19 @@ import fc from 'fast-check';
 import type { Verdict } from '#engine/disruption';
 import type { PendingPod } from '#live/view';
 import {
-  type Choices,
   columnsToSort,
-  groupsOf,
   INITIAL,
   type Key,
   press,
   rowsOf,
+  type ScreenChoices,
+  shownGroups,
   type TopNode,
   type TopState,
 } from '../../../../src/cli/top/choices.ts';
 import { type FrameInput, frame, printFrame } from '../../../../src/cli/top/frame.ts';
 import { PANE_HEAD, paneRows } from '../../../../src/cli/top/panes.ts';
-import type { Line } from '../../../../src/cli/top/spans.ts';
+import type { StyledLine } from '../../../../src/cli/top/spans.ts';
 
 const NOW = Date.parse('2026-06-01T12:00:00Z');
 const GIB = 2 ** 30;
@@ -79,9 +79,9 @@ const STATE: TopState = {
 };
 
 const short = (nodes: readonly TopNode[]): string => nodes.map(({ name }) => name[0]).join('');
-const textOf = (lines: readonly Line[]): string =>
+const textOf = (lines: readonly StyledLine[]): string =>
   lines.map((line) => line.map(({ text }) => text).join('')).join('\n');
-const input = (choices: Partial<Choices> = {}, more: Partial<FrameInput> = {}): FrameInput => ({
+const input = (choices: Partial<ScreenChoices> = {}, more: Partial<FrameInput> = {}): FrameInput => ({
   state: STATE,
   choices: { ...INITIAL, ...choices },
   columns: 160,
@@ -89,8 +89,8 @@ const input = (choices: Partial<Choices> = {}, more: Partial<FrameInput> = {}): 
   verdictOf: () => undefined,
   ...more,
 });
-const pressing = (...keys: readonly Key[]): Choices =>
-  keys.reduce<Choices>((choices, key) => press(choices, key, STATE) ?? choices, INITIAL);
+const pressing = (...keys: readonly Key[]): ScreenChoices =>
+  keys.reduce<ScreenChoices>((choices, key) => press(choices, key, STATE) ?? choices, INITIAL);
 const typed = (text: string): readonly Key[] => [...text].map((letter) => ({ text: letter }));
 
 describe('the order of nodes', () => {
@@ -165,7 +165,7 @@ describe('a key', () => {
   it('changes order and groups in a circle', () => {
     expect(pressing({ text: 's' }).sort).toBe('cpu');
     expect(pressing({ text: 'r' }).isReversed).toBe(true);
-    expect(pressing(...typed('g'.repeat(groupsOf([]).length))).group).toBe('NodePool');
+    expect(pressing(...typed('g'.repeat(shownGroups([]).length))).group).toBe('NodePool');
   });
 });
 

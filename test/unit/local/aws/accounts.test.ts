@@ -18,10 +18,10 @@ import {
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { describe, expect, it } from '@jest/globals';
 import { ruleBuiltCatalogue } from '../../../../src/local/aws/catalogue/catalogue.ts';
-import type { AwsOptions } from '../../../../src/local/aws/server.ts';
+import type { LocalAwsOptions } from '../../../../src/local/aws/server.ts';
 import { codeOf, type Fixture, instanceIds, startFixture } from './fixture.ts';
 
-async function within(options: Partial<AwsOptions>, test: (fixture: Fixture) => Promise<void>): Promise<void> {
+async function within(options: Partial<LocalAwsOptions>, test: (fixture: Fixture) => Promise<void>): Promise<void> {
   const fixture = await startFixture(options);
   try {
     await test(fixture);

@@ -9,7 +9,7 @@ import {
   type RequestLaunchTemplateData,
   type Subnet,
 } from '@aws-sdk/client-ec2';
-import type { AwsOptions, LocalAws } from '../../../../src/local/aws/server.ts';
+import type { LocalAws, LocalAwsOptions } from '../../../../src/local/aws/server.ts';
 import { startAws } from '../../../../src/local/aws/server.ts';
 import { type VirtualClock, virtualClock } from '../../virtualclock.ts';
 
@@ -43,7 +43,7 @@ export interface FleetInput {
   readonly more?: Partial<CreateFleetCommandInput>;
 }
 
-export async function startFixture(options: Partial<AwsOptions> = {}): Promise<Fixture> {
+export async function startFixture(options: Partial<LocalAwsOptions> = {}): Promise<Fixture> {
   const clock = virtualClock();
   const aws = await startAws({ clock, clusterName: 'demo', ...options });
   const config: ClientConfig = {

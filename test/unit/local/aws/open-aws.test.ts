@@ -1,7 +1,7 @@
 import type { CreateFleetResult, DescribeInstancesResult, DescribeSubnetsResult, Instance } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
 import { openAws } from '../../../../src/local/aws/open-aws.ts';
-import type { AwsOptions } from '../../../../src/local/aws/options.ts';
+import type { LocalAwsOptions } from '../../../../src/local/aws/options.ts';
 import { type VirtualClock, virtualClock } from '../../virtualclock.ts';
 
 interface Opened {
@@ -12,7 +12,7 @@ interface Opened {
   described(): Promise<Instance | undefined>;
 }
 
-async function open(options: Partial<AwsOptions> = {}): Promise<Opened> {
+async function open(options: Partial<LocalAwsOptions> = {}): Promise<Opened> {
   const clock = virtualClock();
   const aws = openAws({ clock, clusterName: 'test', ...options });
   const ec2 = async <Output>(action: string, input: object = {}): Promise<Output> =>

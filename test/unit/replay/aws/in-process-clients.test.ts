@@ -28,7 +28,7 @@ import type { Clients } from '#aws/clients';
 import { createClients } from '#aws/testing';
 import { openFence } from '#kube/client';
 import type { Clock } from '#lib/clock';
-import { type AwsAccount, type AwsOptions, type FaultRule, openAws } from '#local/aws';
+import { type AwsAccount, type FaultRule, type LocalAwsOptions, openAws } from '#local/aws';
 import { startAws } from '#local/testing';
 import { inProcessClients } from '../../../../src/replay/aws/in-process-clients.ts';
 import { virtualClock } from '../../virtualclock.ts';
@@ -39,7 +39,7 @@ const still: Clock = {
   sleep: async () => undefined,
   after: () => () => undefined,
 };
-const options: AwsOptions = { clock: still, clusterName: 'test', randomSeed: 7 };
+const options: LocalAwsOptions = { clock: still, clusterName: 'test', randomSeed: 7 };
 
 interface World {
   readonly aws: AwsAccount;

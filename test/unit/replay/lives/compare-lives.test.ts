@@ -1,10 +1,10 @@
 /** Means of lives, and paired differences with their intervals. */
 import { describe, expect, it } from '@jest/globals';
-import { compareLives, comparePairs, figuresOf } from '../../../../src/replay/lives/life-runs.ts';
+import { compareLives, comparePairs, lifeFigures } from '../../../../src/replay/lives/life-runs.ts';
 import type { LifeFigures } from '../../../../src/replay/lives/lives-result.ts';
 import { sampleRun } from '../../cli/replay/results.ts';
 
-const SAMPLE = figuresOf(sampleRun('a', 1, { days: 1 }), 1);
+const SAMPLE = lifeFigures(sampleRun('a', 1, { days: 1 }), 1);
 const life = (number: number, usd: number): LifeFigures => ({ ...SAMPLE, life: number, usd });
 
 describe('paired', () => {

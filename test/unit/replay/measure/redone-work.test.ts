@@ -1,7 +1,7 @@
 /** Work that pods lose with their nodes: its time, and its share of the price of the node. */
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '#api/objects';
-import { type PricedNode, RedoneMeter, shareOf } from '../../../../src/replay/measure/measure.ts';
+import { type PricedNode, packedShare, RedoneMeter } from '../../../../src/replay/measure/measure.ts';
 import { pod } from '../../engine/disruption/objects.ts';
 
 const HOUR = 3_600_000;
@@ -66,7 +66,7 @@ describe('RedoneMeter', () => {
 describe('shareOf', () => {
   it('is the mean over CPU, memory and devices, without network resources', () => {
     const allocatable = { cpu: 8_000, memory: 8 * GIB, 'nvidia.com/gpu': 4, 'vpc.amazonaws.com/pod-eni': 9, pods: 50 };
-    expect(shareOf({ cpu: 2_000, memory: 2 * GIB, 'nvidia.com/gpu': 4, pods: 1 }, allocatable)).toBe(0.5);
-    expect(shareOf({ cpu: 1 }, {})).toBe(0);
+    expect(packedShare({ cpu: 2_000, memory: 2 * GIB, 'nvidia.com/gpu': 4, pods: 1 }, allocatable)).toBe(0.5);
+    expect(packedShare({ cpu: 1 }, {})).toBe(0);
   });
 });

@@ -9,7 +9,7 @@ import {
 import { ReceiveMessageCommand } from '@aws-sdk/client-sqs';
 import { GetParameterCommand } from '@aws-sdk/client-ssm';
 import { describe, expect, it } from '@jest/globals';
-import { type AwsOptions, type OpenAws, openAws } from '#local/aws';
+import { type LocalAwsOptions, type OpenAws, openAws } from '#local/aws';
 import { inProcessClients } from '../../../../src/replay/aws/in-process-clients.ts';
 import { awsOf, pace, startWorldModel } from '../../../../src/replay/world-model/start-world-model.ts';
 import { DEFAULT_WORLD, type WorldModel } from '../../../../src/replay/world-model/world-model.ts';
@@ -34,7 +34,7 @@ interface Played {
 
 const IMAGE = 'ami-0123456789abcdef0';
 
-function play(change: Partial<WorldModel>, more: Partial<AwsOptions> = {}): Played {
+function play(change: Partial<WorldModel>, more: Partial<LocalAwsOptions> = {}): Played {
   const clock = virtualClock(Date.UTC(2026, 7, 20));
   const model = { ...NEUTRAL, ...change };
   const aws = openAws({ clock, clusterName: 'test', ...awsOf(model, clock.now()), ...more });

@@ -2,12 +2,12 @@
 import { compileSelector, LONGEST_SELECTOR, SelectorError } from '#api/devices';
 import { type ApiObject, at, equal, type Json, list, record, records, text } from '../json.ts';
 import {
-  type Cause,
   duplicate,
   fieldForbidden,
   invalidValue,
   notSupported,
   requiredValue,
+  type StatusCause,
   tooLong,
   tooMany,
 } from '../status.ts';
@@ -21,14 +21,14 @@ const NOT_A_REQUEST =
   "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
 const NOT_A_DOMAIN = 'a fully qualified name must be a domain and a name separated by a slash';
 
-const tooManyCauses = (field: string, items: readonly unknown[], most: number): readonly Cause[] =>
+const tooManyCauses = (field: string, items: readonly unknown[], most: number): readonly StatusCause[] =>
   items.length > most ? [tooMany(field, items.length, most)] : [];
 
-function selectorCauses(selectors: unknown, field: string): readonly Cause[] {
+function selectorCauses(selectors: unknown, field: string): readonly StatusCause[] {
   const all = records(selectors);
   return [
     ...tooManyCauses(field, all, MOST_ITEMS),
-    ...all.flatMap(({ cel }, index): readonly Cause[] => {
+    ...all.flatMap(({ cel }, index): readonly StatusCause[] => {
       const path = `${field}[${index}].cel`;
       if (cel === undefined) return [requiredValue(path)];
       const expression = text(record(cel).expression);
@@ -47,7 +47,7 @@ function selectorCauses(selectors: unknown, field: string): readonly Cause[] {
   ];
 }
 
-function tolerationCauses(tolerations: unknown, field: string): readonly Cause[] {
+function tolerationCauses(tolerations: unknown, field: string): readonly StatusCause[] {
   const all = records(tolerations);
   return [
     ...tooManyCauses(field, all, MOST_TOLERATIONS),
@@ -60,9 +60,9 @@ function tolerationCauses(tolerations: unknown, field: string): readonly Cause[]
 }
 
 /** Returns the causes for `exactly` of a request, or for an alternative. */
-function detailCauses(details: Json, field: string): readonly Cause[] {
+function detailCauses(details: Json, field: string): readonly StatusCause[] {
   const { deviceClassName, allocationMode, count } = details;
-  const causes: Cause[] = [];
+  const causes: StatusCause[] = [];
   if (text(deviceClassName) === '') causes.push(requiredValue(`${field}.deviceClassName`));
   causes.push(...selectorCauses(details.selectors, `${field}.selectors`));
   if (allocationMode === 'All' && count !== undefined && count !== 0)
@@ -75,12 +75,12 @@ function detailCauses(details: Json, field: string): readonly Cause[] {
   return causes;
 }
 
-function nameCauses(name: unknown, field: string): readonly Cause[] {
+function nameCauses(name: unknown, field: string): readonly StatusCause[] {
   const wrong = labelNameError(text(name));
   return wrong === undefined ? [] : [invalidValue(`${field}.name`, text(name), wrong)];
 }
 
-function duplicateCauses(items: readonly Json[], field: string): readonly Cause[] {
+function duplicateCauses(items: readonly Json[], field: string): readonly StatusCause[] {
   const seen = new Set<string>();
   return items.flatMap(({ name }, index) => {
     const isNew = !seen.has(text(name));
@@ -89,7 +89,7 @@ function duplicateCauses(items: readonly Json[], field: string): readonly Cause[
   });
 }
 
-function requestCauses(request: Json, field: string): readonly Cause[] {
+function requestCauses(request: Json, field: string): readonly StatusCause[] {
   const { name, exactly, firstAvailable } = request;
   const causes = [...nameCauses(name, field)];
   const alternatives = records(firstAvailable);
@@ -115,12 +115,12 @@ function requestNames(requests: readonly Json[]): ReadonlySet<string> {
   );
 }
 
-const referenceCauses = (names: unknown, known: ReadonlySet<string>, field: string): readonly Cause[] =>
+const referenceCauses = (names: unknown, known: ReadonlySet<string>, field: string): readonly StatusCause[] =>
   list(names).flatMap((name, index) =>
     known.has(text(name)) ? [] : [invalidValue(`${field}[${index}]`, name, NOT_A_REQUEST)],
   );
 
-function constraintCauses(constraint: Json, known: ReadonlySet<string>, field: string): readonly Cause[] {
+function constraintCauses(constraint: Json, known: ReadonlySet<string>, field: string): readonly StatusCause[] {
   const { matchAttribute, distinctAttribute } = constraint;
   const causes = [...referenceCauses(constraint.requests, known, `${field}.requests`)];
   const oneOf = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set';
@@ -131,7 +131,7 @@ function constraintCauses(constraint: Json, known: ReadonlySet<string>, field: s
   return causes;
 }
 
-function claimSpecCauses(spec: Json, field: string): readonly Cause[] {
+function claimSpecCauses(spec: Json, field: string): readonly StatusCause[] {
   const devices = record(spec.devices);
   const requests = records(devices.requests);
   const constraints = records(devices.constraints);
@@ -146,24 +146,24 @@ function claimSpecCauses(spec: Json, field: string): readonly Cause[] {
   ];
 }
 
-const immutable = (field: string, value: unknown): Cause => invalidValue(field, value, 'field is immutable');
+const immutable = (field: string, value: unknown): StatusCause => invalidValue(field, value, 'field is immutable');
 
-export function claimCauses(claim: ApiObject, old?: ApiObject): Cause[] {
+export function claimCauses(claim: ApiObject, old?: ApiObject): StatusCause[] {
   // the spec of a stored claim is valid, because it never changes
   if (old !== undefined) return equal(old.spec, claim.spec) ? [] : [immutable('spec', claim.spec)];
   return [...claimSpecCauses(record(claim.spec), 'spec')];
 }
 
-export function claimTemplateCauses(template: ApiObject, old?: ApiObject): Cause[] {
+export function claimTemplateCauses(template: ApiObject, old?: ApiObject): StatusCause[] {
   if (old !== undefined) return equal(old.spec, template.spec) ? [] : [immutable('spec', template.spec)];
   return [...claimSpecCauses(record(at(template, 'spec', 'spec')), 'spec.spec')];
 }
 
 /** Returns the causes why a status of a claim is invalid. */
-export function claimStatusCauses(claim: ApiObject, old: ApiObject): Cause[] {
+export function claimStatusCauses(claim: ApiObject, old: ApiObject): StatusCause[] {
   const { allocation, reservedFor } = record(claim.status);
   const before = at(old, 'status', 'allocation');
-  const causes: Cause[] = [];
+  const causes: StatusCause[] = [];
   if (allocation !== undefined && before !== undefined && !equal(allocation, before))
     causes.push(immutable('status.allocation', allocation));
   const known = requestNames(records(at(claim, 'spec', 'devices', 'requests')));
@@ -178,7 +178,7 @@ export function claimStatusCauses(claim: ApiObject, old: ApiObject): Cause[] {
 
 const RESOURCE_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 
-export function deviceClassCauses({ spec }: ApiObject): Cause[] {
+export function deviceClassCauses({ spec }: ApiObject): StatusCause[] {
   const { selectors, extendedResourceName } = record(spec);
   const causes = [...selectorCauses(selectors, 'spec.selectors')];
   if (extendedResourceName !== undefined && !RESOURCE_NAME.test(text(extendedResourceName)))

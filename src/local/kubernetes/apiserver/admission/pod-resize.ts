@@ -1,7 +1,7 @@
 /** Updates of the subresource `resize` of pods: only CPU and memory of containers, init containers and the pod may change. */
 import { own } from '#lib';
 import { type ApiObject, at, clone, equal, type Json, record, records, text } from '../json.ts';
-import { type Cause, duplicate, fieldForbidden, invalidValue, notSupported } from '../status.ts';
+import { duplicate, fieldForbidden, invalidValue, notSupported, type StatusCause } from '../status.ts';
 import { qosClass } from './pod-defaults.ts';
 
 const LISTS = ['containers', 'initContainers'] as const;
@@ -34,13 +34,13 @@ export function podAfterResize(sent: ApiObject, old: ApiObject): ApiObject {
 }
 
 /** Returns the causes why a resize is not valid. */
-export function resizeCauses(pod: ApiObject, old: ApiObject): Cause[] {
+export function resizeCauses(pod: ApiObject, old: ApiObject): StatusCause[] {
   const [spec, before] = [record(pod.spec), record(old.spec)];
   if (own(old.metadata.annotations, MIRROR_ANNOTATION) !== undefined)
     return [fieldForbidden('', 'static pods cannot be resized')];
   const lists = LISTS.flatMap((list) => listCauses(spec[list], before[list], list));
   if (lists.length > 0) return lists;
-  const causes: Cause[] = [];
+  const causes: StatusCause[] = [];
   if (qosClass(spec) !== qosClass(before))
     causes.push(
       invalidValue('spec', at(old, 'status', 'qosClass'), 'Pod QOS Class may not change as a result of resizing'),
@@ -53,7 +53,7 @@ export function resizeCauses(pod: ApiObject, old: ApiObject): Cause[] {
   return causes;
 }
 
-function listCauses(containers: unknown, before: unknown, list: string): Cause[] {
+function listCauses(containers: unknown, before: unknown, list: string): StatusCause[] {
   const [now, then] = [records(containers), records(before)];
   if (now.length !== then.length)
     return [fieldForbidden(`spec.${list}`, `${list} may not be added or removed on resize`)];
@@ -70,7 +70,7 @@ function runsWithResize(pod: ApiObject): boolean {
   return running === undefined || running.resources !== undefined;
 }
 
-function wholeCauses(spec: Json, before: Json): Cause[] {
+function wholeCauses(spec: Json, before: Json): StatusCause[] {
   if (before.resources !== undefined && spec.resources === undefined)
     return [fieldForbidden('spec.resources', 'pod-level resources cannot be removed')];
   const [now, then] = [record(spec.resources), record(before.resources)];
@@ -79,7 +79,7 @@ function wholeCauses(spec: Json, before: Json): Cause[] {
   return isSame ? causes : [...causes, fieldForbidden('spec', `${ONLY_RESIZABLE} at pod-level`)];
 }
 
-function containerCauses(container: Json, before: Json, path: string): Cause[] {
+function containerCauses(container: Json, before: Json, path: string): StatusCause[] {
   const [now, then] = [record(container.resources), record(before.resources)];
   const causes = removalCauses(now, then, `${path}.resources`, 'resource');
   const isSame =
@@ -95,7 +95,7 @@ function containerCauses(container: Json, before: Json, path: string): Cause[] {
   return causes;
 }
 
-function removalCauses(now: Json, then: Json, path: string, what: string): Cause[] {
+function removalCauses(now: Json, then: Json, path: string, what: string): StatusCause[] {
   return ['requests', 'limits'].flatMap((list) => {
     const isRemoved = Object.keys(record(then[list])).some((name) => own(record(now[list]), name) === undefined);
     return isRemoved ? [fieldForbidden(`${path}.${list}`, `${what} ${list} cannot be removed`)] : [];
@@ -111,11 +111,11 @@ function withoutResizable({ requests, limits, ...rest }: Json): Json {
 const POLICIES = ['NotRequired', 'RestartContainer'];
 
 /** Returns the invalid values of the resize policies of a container. */
-export function resizePolicyCauses(container: Json, path: string): Cause[] {
+export function resizePolicyCauses(container: Json, path: string): StatusCause[] {
   const seen = new Set<string>();
   return records(container.resizePolicy).flatMap((policy, index) => {
     const [name, restart] = [text(policy.resourceName), text(policy.restartPolicy)];
-    const causes: Cause[] = [];
+    const causes: StatusCause[] = [];
     if (seen.has(name)) causes.push(duplicate(`${path}.resizePolicy[${index}]`, name));
     seen.add(name);
     if (!RESIZABLE.has(name)) causes.push(notSupported(`${path}.resizePolicy`, name, [...RESIZABLE]));

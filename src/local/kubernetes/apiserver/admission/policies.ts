@@ -8,9 +8,9 @@ import type { Core } from '../core.ts';
 import { type ApiObject, at, isRecord, type Json, list, record, records, text } from '../json.ts';
 import type { Resource } from '../resources/registry.ts';
 import { objectSelector } from '../selectors.ts';
-import { type Cause, fieldForbidden, forbidden, invalidValue, StatusError } from '../status.ts';
+import { fieldForbidden, forbidden, invalidValue, type StatusCause, StatusError } from '../status.ts';
 
-export const POLICIES = 'validatingadmissionpolicies.admissionregistration.k8s.io';
+export const ADMISSION_POLICIES = 'validatingadmissionpolicies.admissionregistration.k8s.io';
 const BINDINGS = 'validatingadmissionpolicybindings.admissionregistration.k8s.io';
 /** Group of the policies themselves, to which no policy applies. */
 const OWN_GROUP = 'admissionregistration.k8s.io';
@@ -69,7 +69,7 @@ function compiledPolicy(policy: ApiObject): Policy {
 }
 
 /** Returns the causes why a policy cannot be evaluated here. */
-export function policyCauses(policy: ApiObject): Cause[] {
+export function policyCauses(policy: ApiObject): StatusCause[] {
   const spec = record(policy.spec);
   const expressions = (['matchConditions', 'variables', 'validations'] as const).flatMap((field) =>
     records(spec[field]).flatMap((each, index) =>
@@ -83,7 +83,7 @@ export function policyCauses(policy: ApiObject): Cause[] {
   return [...causes, fieldForbidden('spec.paramKind', 'parameters are not supported by the local API server')];
 }
 
-function expressionCauses(path: string, expression: string): Cause[] {
+function expressionCauses(path: string, expression: string): StatusCause[] {
   try {
     if (compile(expression).isKnown) return [];
     const why = 'calls a function or reads a variable that the local API server does not support';
@@ -99,7 +99,7 @@ function expressionCauses(path: string, expression: string): Cause[] {
  * @throws StatusError 401, 403, 413 or 422, by the reason of the policy, if a binding denies the write
  */
 export function checkPolicies(core: Core, write: Write): void {
-  const policies = core.store.list(POLICIES);
+  const policies = core.store.list(ADMISSION_POLICIES);
   if (policies.length === 0 || write.resource.group === OWN_GROUP) return;
   const bindings = core.store.list(BINDINGS).map(({ object }) => object);
   for (const { object: policy } of policies) {
@@ -266,6 +266,6 @@ function act(policy: ApiObject, binding: ApiObject, { message, reason }: Failure
   if (!actions.includes('Deny')) return;
   const why = `ValidatingAdmissionPolicy ${names} denied request: ${message}`;
   const name = (write.object ?? write.old)?.metadata.name ?? '';
-  const error = forbidden(write.resource, name, why, [{ message: why } as Cause]);
+  const error = forbidden(write.resource, name, why, [{ message: why } as StatusCause]);
   throw new StatusError(CODES[reason] ?? 422, reason, error.message, error.details);
 }

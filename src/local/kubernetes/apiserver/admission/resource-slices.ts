@@ -1,7 +1,7 @@
 /** Validation of resource slices: the rules that drivers notice, with the messages of the API server. */
 import { Semver } from '#api/values';
 import { type ApiObject, at, isRecord, type Json, list, record, records, text } from '../json.ts';
-import { type Cause, duplicate, invalidValue, notSupported, requiredValue, tooLong, tooMany } from '../status.ts';
+import { duplicate, invalidValue, notSupported, requiredValue, type StatusCause, tooLong, tooMany } from '../status.ts';
 import { labelNameError, subdomainError } from './names.ts';
 
 const MOST_DEVICES = 128;
@@ -20,14 +20,14 @@ const NOT_AN_IDENTIFIER =
 
 const hasValue = (value: unknown): boolean => value !== undefined && value !== '' && value !== false;
 
-function driverCauses(driver: unknown): readonly Cause[] {
+function driverCauses(driver: unknown): readonly StatusCause[] {
   if (text(driver) === '') return [requiredValue('spec.driver')];
   const wrong = subdomainError(text(driver));
   return wrong === undefined ? [] : [invalidValue('spec.driver', driver, wrong)];
 }
 
-function poolCauses({ name, generation, resourceSliceCount }: Json): readonly Cause[] {
-  const causes: Cause[] = [];
+function poolCauses({ name, generation, resourceSliceCount }: Json): readonly StatusCause[] {
+  const causes: StatusCause[] = [];
   if (text(name) === '') causes.push(requiredValue('spec.pool.name'));
   const count = Number(resourceSliceCount ?? 0);
   if (count <= 0) causes.push(invalidValue('spec.pool.resourceSliceCount', count, 'must be greater than zero'));
@@ -36,7 +36,7 @@ function poolCauses({ name, generation, resourceSliceCount }: Json): readonly Ca
   return causes;
 }
 
-function selectionCauses(spec: Json): readonly Cause[] {
+function selectionCauses(spec: Json): readonly StatusCause[] {
   const given = SELECTIONS.filter((name) => hasValue(spec[name]));
   const oneOf = `exactly one of ${SELECTIONS.map((name) => `\`${name}\``).join(', ')} is required`;
   if (given.length === 0) return [requiredValue('spec', oneOf)];
@@ -45,8 +45,8 @@ function selectionCauses(spec: Json): readonly Cause[] {
   return [invalidValue('spec', named, `${oneOf}, but multiple fields are set`)];
 }
 
-function attributeCauses(attributes: Json, field: string): readonly Cause[] {
-  return Object.entries(attributes).flatMap(([name, value]): readonly Cause[] => {
+function attributeCauses(attributes: Json, field: string): readonly StatusCause[] {
+  return Object.entries(attributes).flatMap(([name, value]): readonly StatusCause[] => {
     const path = `${field}.attributes[${name}]`;
     const given = Object.values(record(value));
     if (given.length !== 1)
@@ -63,15 +63,15 @@ function attributeCauses(attributes: Json, field: string): readonly Cause[] {
   });
 }
 
-function taintCauses(taints: readonly Json[], field: string): readonly Cause[] {
+function taintCauses(taints: readonly Json[], field: string): readonly StatusCause[] {
   const wrong = taints.flatMap(({ effect }, index) =>
     EFFECTS.includes(text(effect)) ? [] : [notSupported(`${field}.taints[${index}].effect`, text(effect), EFFECTS)],
   );
   return taints.length > MOST_TAINTS ? [tooMany(`${field}.taints`, taints.length, MOST_TAINTS), ...wrong] : wrong;
 }
 
-function deviceCauses(device: Json, field: string): readonly Cause[] {
-  const causes: Cause[] = [];
+function deviceCauses(device: Json, field: string): readonly StatusCause[] {
+  const causes: StatusCause[] = [];
   const wrong = labelNameError(text(device.name));
   if (wrong !== undefined) causes.push(invalidValue(`${field}.name`, text(device.name), wrong));
   const attributes = record(device.attributes);
@@ -84,12 +84,12 @@ function deviceCauses(device: Json, field: string): readonly Cause[] {
   return causes;
 }
 
-function devicesCauses(devices: readonly Json[]): readonly Cause[] {
+function devicesCauses(devices: readonly Json[]): readonly StatusCause[] {
   const isDetailed = devices.some(
     ({ taints, consumesCounters }) => list(taints).length + list(consumesCounters).length > 0,
   );
   const most = isDetailed ? MOST_DETAILED : MOST_DEVICES;
-  const causes: Cause[] = devices.length > most ? [tooMany('spec.devices', devices.length, most)] : [];
+  const causes: StatusCause[] = devices.length > most ? [tooMany('spec.devices', devices.length, most)] : [];
   const names = new Set<string>();
   for (const [index, device] of devices.entries()) {
     const field = `spec.devices[${index}]`;
@@ -100,7 +100,7 @@ function devicesCauses(devices: readonly Json[]): readonly Cause[] {
   return causes;
 }
 
-export function resourceSliceCauses(slice: ApiObject, old?: ApiObject): Cause[] {
+export function resourceSliceCauses(slice: ApiObject, old?: ApiObject): StatusCause[] {
   const spec = record(slice.spec);
   const devices = records(spec.devices);
   const counters = records(spec.sharedCounters);

@@ -7,11 +7,11 @@ import { own } from '#lib';
 import { type ApiObject, at, equal, isRecord, type Json, record, records, text } from '../json.ts';
 import type { Resource } from '../resources/registry.ts';
 import { objectSelector } from '../selectors.ts';
-import { type Cause, duplicate, fieldForbidden, invalidValue, notSupported, requiredValue } from '../status.ts';
+import { duplicate, fieldForbidden, invalidValue, notSupported, requiredValue, type StatusCause } from '../status.ts';
 import { claimCauses, claimStatusCauses, claimTemplateCauses, deviceClassCauses } from './device-claims.ts';
 import { labelKeyError, labelNameError, labelValueError, pathSegmentError, subdomainError } from './names.ts';
 import { resizeCauses, resizePolicyCauses } from './pod-resize.ts';
-import { POLICIES, policyCauses } from './policies.ts';
+import { ADMISSION_POLICIES, policyCauses } from './policies.ts';
 import { resourceSliceCauses } from './resource-slices.ts';
 
 /** Resources whose names must be DNS labels. */
@@ -23,7 +23,7 @@ function nameError(resource: Resource, name: string): string | undefined {
   return LABEL_NAMED.has(resource.storage) ? labelNameError(name) : subdomainError(name);
 }
 
-function nameCauses(resource: Resource, { name, generateName }: ApiObject['metadata']): Cause[] {
+function nameCauses(resource: Resource, { name, generateName }: ApiObject['metadata']): StatusCause[] {
   // a trailing dash is valid, because a suffix follows
   const wrongPrefix = generateName ? nameError(resource, generateName.replace(/.-$/s, 'a')) : undefined;
   const causes = wrongPrefix ? [invalidValue('metadata.generateName', generateName, wrongPrefix)] : [];
@@ -32,7 +32,7 @@ function nameCauses(resource: Resource, { name, generateName }: ApiObject['metad
   return wrongName ? [...causes, invalidValue('metadata.name', name, wrongName)] : causes;
 }
 
-function ownerCauses(owner: NonNullable<ApiObject['metadata']['ownerReferences']>[number]): Cause[] {
+function ownerCauses(owner: NonNullable<ApiObject['metadata']['ownerReferences']>[number]): StatusCause[] {
   const path = 'metadata.ownerReferences';
   const [version = '', group = '', more] = (owner.apiVersion ?? '').split('/').reverse();
   const hasVersion = version !== '' && more === undefined;
@@ -48,7 +48,7 @@ function ownerCauses(owner: NonNullable<ApiObject['metadata']['ownerReferences']
 }
 
 /** Returns the causes why an object's metadata is invalid. */
-export function metadataCauses(resource: Resource, { metadata }: ApiObject): Cause[] {
+export function metadataCauses(resource: Resource, { metadata }: ApiObject): StatusCause[] {
   const causes = nameCauses(resource, metadata);
   causes.push(...labelCauses(metadata.labels, 'metadata.labels'));
   for (const key of Object.keys(metadata.annotations ?? {})) {
@@ -63,9 +63,9 @@ export function metadataCauses(resource: Resource, { metadata }: ApiObject): Cau
   return causes;
 }
 
-function workloadCauses(object: ApiObject, old?: ApiObject): Cause[] {
+function workloadCauses(object: ApiObject, old?: ApiObject): StatusCause[] {
   const spec = record(object.spec);
-  const causes: Cause[] = [];
+  const causes: StatusCause[] = [];
   const replicas = spec.replicas;
   if (typeof replicas === 'number' && replicas < 0) {
     causes.push(invalidValue('spec.replicas', replicas, 'must be greater than or equal to 0'));
@@ -105,7 +105,7 @@ const withoutImages = (containers: unknown): readonly Json[] =>
   records(containers).map((container) => ({ ...container, image: '', imagePullPolicy: '' }));
 
 /** Tolerations of a pod may be added, and their durations may change. */
-function tolerationCauses(before: Json, after: Json): Cause[] {
+function tolerationCauses(before: Json, after: Json): StatusCause[] {
   const lasting = (toleration: Json): Json => ({ ...toleration, tolerationSeconds: undefined });
   const kept = records(after.tolerations).map(lasting);
   const isKept = (toleration: Json): boolean => kept.some((one) => equal(one, lasting(toleration)));
@@ -113,7 +113,7 @@ function tolerationCauses(before: Json, after: Json): Cause[] {
   return [fieldForbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds')];
 }
 
-function podCauses(pod: ApiObject, old?: ApiObject): Cause[] {
+function podCauses(pod: ApiObject, old?: ApiObject): StatusCause[] {
   const causes = podSpecCauses(pod.spec, 'spec');
   if (!old) return causes;
   const before = record(old.spec);
@@ -134,10 +134,10 @@ function podCauses(pod: ApiObject, old?: ApiObject): Cause[] {
 
 const PERCENTAGE = /^\d+%$/;
 
-function budgetCauses(budget: ApiObject): Cause[] {
+function budgetCauses(budget: ApiObject): StatusCause[] {
   const spec = record(budget.spec);
   const { minAvailable, maxUnavailable } = spec;
-  const causes: Cause[] = [];
+  const causes: StatusCause[] = [];
   if (minAvailable !== undefined && maxUnavailable !== undefined) {
     causes.push(invalidValue('spec', spec, 'minAvailable and maxUnavailable cannot be both set'));
   }
@@ -164,11 +164,11 @@ function budgetCauses(budget: ApiObject): Cause[] {
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 
 /** Each combination of key and effect must be unique, and the effect must exist. */
-function taintCauses(node: ApiObject): Cause[] {
+function taintCauses(node: ApiObject): StatusCause[] {
   const seen = new Set<string>();
   return records(at(node, 'spec', 'taints')).flatMap((taint, i) => {
     const path = `metadata.taints[${i}]`;
-    const causes: Cause[] = EFFECTS.includes(text(taint.effect))
+    const causes: StatusCause[] = EFFECTS.includes(text(taint.effect))
       ? []
       : [notSupported(`${path}.effect`, taint.effect, EFFECTS)];
     const wrong = labelKeyError(text(taint.key));
@@ -181,14 +181,14 @@ function taintCauses(node: ApiObject): Cause[] {
 }
 
 /** An event must be in the namespace of its object, or in `default` if the object is cluster-scoped. */
-function eventCauses(event: ApiObject): Cause[] {
+function eventCauses(event: ApiObject): StatusCause[] {
   const about = text(record(event.involvedObject ?? event.regarding).namespace);
   const { namespace = '' } = event.metadata;
   const fits = about === '' ? ['default', 'kube-system'].includes(namespace) : about === namespace;
   return fits ? [] : [invalidValue('involvedObject.namespace', about, 'does not match event.namespace')];
 }
 
-function nodeCauses(node: ApiObject, old?: ApiObject): Cause[] {
+function nodeCauses(node: ApiObject, old?: ApiObject): StatusCause[] {
   const causes = taintCauses(node);
   const before = text(at(old, 'spec', 'providerID'));
   if (before === '' || text(at(node, 'spec', 'providerID')) === before) return causes;
@@ -198,7 +198,7 @@ function nodeCauses(node: ApiObject, old?: ApiObject): Cause[] {
   ];
 }
 
-function jobCauses(job: ApiObject, old?: ApiObject): Cause[] {
+function jobCauses(job: ApiObject, old?: ApiObject): StatusCause[] {
   const causes = podSpecCauses(at(job, 'spec', 'template', 'spec'), 'spec.template.spec');
   const restart = at(job, 'spec', 'template', 'spec', 'restartPolicy');
   if (restart !== 'OnFailure' && restart !== 'Never') {
@@ -210,10 +210,10 @@ function jobCauses(job: ApiObject, old?: ApiObject): Cause[] {
   return causes;
 }
 
-function definitionCauses(definition: ApiObject): Cause[] {
+function definitionCauses(definition: ApiObject): StatusCause[] {
   const spec = record(definition.spec);
   const name = `${text(at(spec, 'names', 'plural'))}.${text(spec.group)}`;
-  const causes: Cause[] = [];
+  const causes: StatusCause[] = [];
   if (definition.metadata.name !== name) {
     causes.push(invalidValue('metadata.name', definition.metadata.name, `must be spec.names.plural+"."+spec.group`));
   }
@@ -235,7 +235,7 @@ function definitionCauses(definition: ApiObject): Cause[] {
   return causes;
 }
 
-const CHECKS: Readonly<Record<string, (object: ApiObject, old?: ApiObject) => Cause[]>> = {
+const CHECKS: Readonly<Record<string, (object: ApiObject, old?: ApiObject) => StatusCause[]>> = {
   pods: podCauses,
   nodes: nodeCauses,
   events: eventCauses,
@@ -246,7 +246,7 @@ const CHECKS: Readonly<Record<string, (object: ApiObject, old?: ApiObject) => Ca
   'jobs.batch': jobCauses,
   'poddisruptionbudgets.policy': budgetCauses,
   'customresourcedefinitions.apiextensions.k8s.io': definitionCauses,
-  [POLICIES]: policyCauses,
+  [ADMISSION_POLICIES]: policyCauses,
   'resourceclaims.resource.k8s.io': claimCauses,
   'resourceclaimtemplates.resource.k8s.io': claimTemplateCauses,
   'resourceslices.resource.k8s.io': resourceSliceCauses,
@@ -258,18 +258,18 @@ const CHECKS: Readonly<Record<string, (object: ApiObject, old?: ApiObject) => Ca
  * Returns the causes why a built-in object is invalid. `old` is the object that it replaces.
  * @param part `status` if only the status is written
  */
-export function builtinCauses(resource: Resource, object: ApiObject, old?: ApiObject, part?: 'status'): Cause[] {
+export function builtinCauses(resource: Resource, object: ApiObject, old?: ApiObject, part?: 'status'): StatusCause[] {
   if (part === undefined || old === undefined) return CHECKS[resource.storage]?.(object, old) ?? [];
   return resource.storage === 'resourceclaims.resource.k8s.io' ? claimStatusCauses(object, old) : [];
 }
 
 /** Returns the causes why an update of the subresource `resize` of a pod is not valid. */
-export function podResizeCauses(pod: ApiObject, old: ApiObject): Cause[] {
+export function podResizeCauses(pod: ApiObject, old: ApiObject): StatusCause[] {
   return [...podSpecCauses(pod.spec, 'spec'), ...resizeCauses(pod, old)];
 }
 
 /** @param path path of the spec in its object */
-function podSpecCauses(spec: unknown, path: string): Cause[] {
+function podSpecCauses(spec: unknown, path: string): StatusCause[] {
   if (!isRecord(spec)) return [requiredValue(path)];
   const containers = records(spec.containers);
   if (containers.length === 0) return [requiredValue(`${path}.containers`)];
@@ -281,9 +281,9 @@ function podSpecCauses(spec: unknown, path: string): Cause[] {
   ];
 }
 
-function containerCauses(container: Json, path: string, seen: Set<string>): Cause[] {
+function containerCauses(container: Json, path: string, seen: Set<string>): StatusCause[] {
   const name = text(container.name);
-  const causes: Cause[] = [];
+  const causes: StatusCause[] = [];
   const wrong = name === '' ? undefined : labelNameError(name);
   if (name === '') causes.push(requiredValue(`${path}.name`));
   else if (wrong) causes.push(invalidValue(`${path}.name`, name, wrong));
@@ -294,7 +294,7 @@ function containerCauses(container: Json, path: string, seen: Set<string>): Caus
   return [...causes, ...resourceCauses(record(container.resources), `${path}.resources`)];
 }
 
-function resourceCauses(resources: Json, path: string): Cause[] {
+function resourceCauses(resources: Json, path: string): StatusCause[] {
   const [requests, limits] = [record(resources.requests), record(resources.limits)];
   const causes = Object.entries(requests).flatMap(([name, request]) => {
     const cause = requestCause(name, String(request), own(limits, name), path);
@@ -306,7 +306,7 @@ function resourceCauses(resources: Json, path: string): Cause[] {
 }
 
 /** A request must not exceed its limit. If a resource cannot be overcommitted, both must be equal. */
-function requestCause(name: string, request: string, limit: unknown, path: string): Cause | undefined {
+function requestCause(name: string, request: string, limit: unknown, path: string): StatusCause | undefined {
   const isShared = !isExtended(name) && !isHugePages(name);
   if (limit === undefined) {
     const detail = 'Limit must be set for non overcommitable resources';
@@ -324,8 +324,8 @@ const isExtended = (name: string): boolean => name.includes('/') && !name.includ
 const isHugePages = (name: string): boolean => name.startsWith('hugepages-');
 
 /** Checks of label maps. */
-function labelCauses(labels: unknown, path: string): Cause[] {
-  const causes: Cause[] = [];
+function labelCauses(labels: unknown, path: string): StatusCause[] {
+  const causes: StatusCause[] = [];
   for (const [key, value] of Object.entries(record(labels))) {
     const wrongKey = labelKeyError(key);
     if (wrongKey) causes.push(invalidValue(path, key, wrongKey));

@@ -5,7 +5,7 @@ import type { Json } from '../json.ts';
 import type { StatusError } from '../status.ts';
 import { encode, type Wanted } from './media.ts';
 
-export interface Call {
+export interface ApiCall {
   readonly core: Core;
   readonly method: string;
   readonly path: string;
@@ -31,7 +31,7 @@ export async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-export function sendText(call: Call, text: string, contentType: string, code = 200): undefined {
+export function sendText(call: ApiCall, text: string, contentType: string, code = 200): undefined {
   const { response } = call;
   if (response.destroyed || response.writableEnded) return;
   response.writeHead(code, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) });
@@ -39,12 +39,12 @@ export function sendText(call: Call, text: string, contentType: string, code = 2
 }
 
 /** Sends serialized JSON. */
-export const sendJson = (call: Call, json: string, code = 200): undefined => {
+export const sendJson = (call: ApiCall, json: string, code = 200): undefined => {
   if (call.wanted.yaml) sendText(call, encode(JSON.parse(json) as Json, call.wanted), 'application/yaml', code);
   else sendText(call, json, 'application/json', code);
 };
 
-export const send = (call: Call, value: Json, code = 200): undefined => sendJson(call, JSON.stringify(value), code);
+export const send = (call: ApiCall, value: Json, code = 200): undefined => sendJson(call, JSON.stringify(value), code);
 
 export function sendError(response: ServerResponse, error: StatusError): undefined {
   if (response.destroyed || response.writableEnded) return;
@@ -59,12 +59,12 @@ export function sendError(response: ServerResponse, error: StatusError): undefin
 }
 
 /** Adds warnings to the headers of the response. Clients show them to their users. */
-export const warn = ({ response }: Call, warnings: readonly string[]): undefined => {
+export const warn = ({ response }: ApiCall, warnings: readonly string[]): undefined => {
   for (const text of warnings) response.appendHeader('warning', `299 - ${JSON.stringify(text)}`);
 };
 
 /** Runs a function and adds the warnings that it collects, even if it throws. */
-export function collectWarnings<T>(call: Call, warnings: readonly string[], act: () => T): T {
+export function collectWarnings<T>(call: ApiCall, warnings: readonly string[], act: () => T): T {
   try {
     return act();
   } finally {

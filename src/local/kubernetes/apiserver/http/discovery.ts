@@ -1,6 +1,6 @@
 /** Discovery documents with the served groups, versions and resources. */
 import type { Json } from '../json.ts';
-import { groupVersion, type Registry, type Resource, VERBS } from '../resources/registry.ts';
+import { API_VERBS, groupVersion, type Registry, type Resource } from '../resources/registry.ts';
 import { byPriority } from '../resources/versions.ts';
 import { METRICS_RESOURCES } from './metrics-api.ts';
 import { REVIEWS } from './reviews.ts';
@@ -63,7 +63,7 @@ function toServed(resource: Resource): Served {
     version,
     kind,
     // Namespaces cannot be deleted as a collection.
-    verbs: resource.storage === 'namespaces' ? VERBS.filter((verb) => verb !== 'deletecollection') : VERBS,
+    verbs: resource.storage === 'namespaces' ? API_VERBS.filter((verb) => verb !== 'deletecollection') : API_VERBS,
     ...(shortNames.length > 0 && { shortNames }),
     ...(categories.length > 0 && { categories }),
     subresources: [

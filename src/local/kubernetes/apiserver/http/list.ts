@@ -5,13 +5,13 @@ import type { Resource } from '../resources/registry.ts';
 import { groupVersion } from '../resources/registry.ts';
 import { fieldSelector, labelSelector } from '../selectors.ts';
 import { badRequest, expiredError, fieldForbidden, invalid, StatusError } from '../status.ts';
-import type { Entry } from '../storage/entry.ts';
-import { partialMetadata, table } from '../table/index.ts';
-import { type Call, send, sendJson } from './call.ts';
+import type { StoredEntry } from '../storage/entry.ts';
+import { partialMetadata, printedTable } from '../table/index.ts';
+import { type ApiCall, send, sendJson } from './call.ts';
 import { includeOf } from './media.ts';
 
 export interface Selection {
-  readonly matches: (entry: Entry) => boolean;
+  readonly matches: (entry: StoredEntry) => boolean;
   readonly selectsAll: boolean;
 }
 
@@ -87,7 +87,7 @@ function listableRevision(core: Core, text: string): number {
 }
 
 interface Page {
-  readonly entries: readonly Entry[];
+  readonly entries: readonly StoredEntry[];
   readonly metadata: Json;
 }
 
@@ -97,7 +97,7 @@ function snapshot(
   namespace: string | undefined,
   revision: number,
   resumed: Position | undefined,
-): readonly Entry[] {
+): readonly StoredEntry[] {
   if (revision === core.store.revision) return core.store.list(resource.storage, namespace);
   const entries = core.store.listAt(resource.storage, namespace, revision);
   if (entries) return entries;
@@ -107,7 +107,7 @@ function snapshot(
   throw error;
 }
 
-function page({ core, query }: Call, resource: Resource, namespace: string | undefined): Page {
+function page({ core, query }: ApiCall, resource: Resource, namespace: string | undefined): Page {
   const from = query.get('continue');
   const exact = query.get('resourceVersionMatch') === 'Exact';
   const named = query.get('resourceVersion') ?? '';
@@ -149,10 +149,10 @@ export function invalidListOptions(why: string): StatusError {
 }
 
 /** Serves a list request. */
-export function serveList(call: Call, resource: Resource, namespace: string | undefined): undefined {
+export function serveList(call: ApiCall, resource: Resource, namespace: string | undefined): undefined {
   const { entries, metadata } = page(call, resource, namespace);
   if (call.wanted.as === 'table') {
-    send(call, table(resource, entries, metadata, includeOf(call.query), call.core.clock.now()));
+    send(call, printedTable(resource, entries, metadata, includeOf(call.query), call.core.clock.now()));
   } else if (call.wanted.as === 'partial') {
     const items = entries.map((entry) => partialMetadata(entry, resource));
     send(call, { kind: 'PartialObjectMetadataList', apiVersion: 'meta.k8s.io/v1', metadata, items });
@@ -160,7 +160,12 @@ export function serveList(call: Call, resource: Resource, namespace: string | un
 }
 
 /** Sends a list of whole objects. */
-export function sendList(call: Call, resource: Resource, entries: readonly Entry[], metadata: Json): undefined {
+export function sendList(
+  call: ApiCall,
+  resource: Resource,
+  entries: readonly StoredEntry[],
+  metadata: Json,
+): undefined {
   // Lists of custom resources contain an empty `continue` on the last page.
   const ends = resource.model === undefined && metadata.continue === undefined ? { continue: '' } : {};
   const head = { kind: resource.listKind, apiVersion: groupVersion(resource), metadata: { ...ends, ...metadata } };

@@ -7,8 +7,8 @@ import { own, tryRun } from '#lib';
 import { at, type Json, list, record, text, timestamp } from '../json.ts';
 import { groupVersion } from '../resources/registry.ts';
 import { methodNotAllowed, notFound, unknownPath } from '../status.ts';
-import type { Entry } from '../storage/entry.ts';
-import { type Call, send } from './call.ts';
+import type { StoredEntry } from '../storage/entry.ts';
+import { type ApiCall, send } from './call.ts';
 import { selection } from './list.ts';
 
 const GROUP = { group: 'metrics.k8s.io', version: 'v1beta1' };
@@ -31,15 +31,16 @@ export const isMetricsApi = (group: string, version: string): boolean =>
 
 /** @throws StatusError for an unknown path, object or method */
 export function serveMetrics(
-  call: Call,
+  call: ApiCall,
   path: { readonly namespace: string | undefined; plural: string; name: string },
 ): undefined {
   const { namespace, plural, name } = path;
   const resource = call.core.registry.find('', 'v1', plural);
   if (resource === undefined || !METRICS_RESOURCES.some((served) => served.name === plural)) throw unknownPath();
   if (call.method !== 'GET') throw methodNotAllowed();
-  const measure = (entry: Entry): Json => (plural === 'pods' ? podMetrics(call, entry) : nodeMetrics(call, entry));
-  const isMeasured = (entry: Entry): boolean => plural !== 'pods' || isRunning(entry);
+  const measure = (entry: StoredEntry): Json =>
+    plural === 'pods' ? podMetrics(call, entry) : nodeMetrics(call, entry);
+  const isMeasured = (entry: StoredEntry): boolean => plural !== 'pods' || isRunning(entry);
   const entries = call.core.store.list(resource.storage, namespace);
   if (name !== '') {
     const found = entries.find((entry) => entry.object.metadata.name === name && isMeasured(entry));
@@ -53,7 +54,7 @@ export function serveMetrics(
 
 const kindOf = (plural: string): string => (plural === 'pods' ? 'PodMetrics' : 'NodeMetrics');
 
-const isRunning = ({ object }: Entry): boolean => at(object, 'status', 'phase') === 'Running';
+const isRunning = ({ object }: StoredEntry): boolean => at(object, 'status', 'phase') === 'Running';
 
 /** Returns the use of a container, in the units of the engine. */
 function useOf(pod: Json, container: unknown): Record<Measured, number> {
@@ -72,7 +73,7 @@ function useOf(pod: Json, container: unknown): Record<Measured, number> {
 const usage = (use: Readonly<Record<Measured, number>>): Json =>
   quantityList({ cpu: Math.round(use.cpu), memory: Math.round(use.memory) });
 
-const head = ({ core }: Call, { object }: Entry, kind: string): Json => {
+const head = ({ core }: ApiCall, { object }: StoredEntry, kind: string): Json => {
   const { name, namespace, labels } = object.metadata;
   const now = timestamp(core.clock.now());
   return {
@@ -84,7 +85,7 @@ const head = ({ core }: Call, { object }: Entry, kind: string): Json => {
   };
 };
 
-function podMetrics(call: Call, entry: Entry): Json {
+function podMetrics(call: ApiCall, entry: StoredEntry): Json {
   const containers = list(at(entry.object, 'spec', 'containers')).map((container) => ({
     name: at(container, 'name'),
     usage: usage(useOf(entry.object, container)),
@@ -92,7 +93,7 @@ function podMetrics(call: Call, entry: Entry): Json {
   return { ...head(call, entry, 'PodMetrics'), containers };
 }
 
-function nodeMetrics(call: Call, entry: Entry): Json {
+function nodeMetrics(call: ApiCall, entry: StoredEntry): Json {
   const total = { cpu: 0, memory: 0 };
   for (const pod of call.core.store.list('pods', undefined)) {
     if (at(pod.object, 'spec', 'nodeName') !== entry.object.metadata.name || !isRunning(pod)) continue;

@@ -1,24 +1,24 @@
 /** Requests for objects: maps path, query and body to an operation, and sends its result. */
 import type { IncomingMessage } from 'node:http';
-import type { DeleteOptions, WriteOptions } from '../core.ts';
+import type { ApiDeleteOptions, WriteOptions } from '../core.ts';
 import { at, isRecord } from '../json.ts';
 import { create } from '../operations/create.ts';
 import { remove } from '../operations/delete.ts';
-import { type PatchOptions, parsePatch, patch, patchType } from '../operations/patch.ts';
+import { type ApiPatchOptions, parsePatch, patch, patchType } from '../operations/patch.ts';
 import { read, type Target, update } from '../operations/update.ts';
 import type { Resource } from '../resources/registry.ts';
 import {
   badRequest,
-  type Cause,
   invalid,
   methodNotAllowed,
   notSupported,
+  type StatusCause,
   type StatusError,
   success,
 } from '../status.ts';
-import type { Entry } from '../storage/entry.ts';
-import { partialMetadata, table } from '../table/index.ts';
-import { type Call, collectWarnings, send, sendJson } from './call.ts';
+import type { StoredEntry } from '../storage/entry.ts';
+import { partialMetadata, printedTable } from '../table/index.ts';
+import { type ApiCall, collectWarnings, send, sendJson } from './call.ts';
 import { selection, sendList } from './list.ts';
 import { includeOf, parseBody } from './media.ts';
 
@@ -29,12 +29,12 @@ const OPTIONS_KINDS: Readonly<Record<string, string>> = {
   DELETE: 'DeleteOptions',
 };
 
-const invalidOptions = (method: string, cause: Cause): StatusError =>
+const invalidOptions = (method: string, cause: StatusCause): StatusError =>
   invalid({ group: 'meta.k8s.io', plural: '', kind: OPTIONS_KINDS[method] ?? 'GetOptions' }, '', [cause]);
 
 /** @throws StatusError 422 if dryRun or fieldValidation has an invalid value */
 export function writeOptions(
-  { query, request, method }: Call,
+  { query, request, method }: ApiCall,
   subresource?: WriteOptions['subresource'],
 ): WriteOptions & { warnings: string[] } {
   const validation = query.get('fieldValidation') || 'Warn';
@@ -63,15 +63,15 @@ function isDryRun(value: unknown, method: string): boolean {
 }
 
 /** Sends an object in the requested form. */
-export function answer(call: Call, resource: Resource, entry: Entry, code = 200): undefined {
+export function answer(call: ApiCall, resource: Resource, entry: StoredEntry, code = 200): undefined {
   if (call.wanted.as === 'table') {
     const metadata = { resourceVersion: entry.object.metadata.resourceVersion };
-    send(call, table(resource, [entry], metadata, includeOf(call.query), call.core.clock.now()), code);
+    send(call, printedTable(resource, [entry], metadata, includeOf(call.query), call.core.clock.now()), code);
   } else if (call.wanted.as === 'partial') send(call, partialMetadata(entry, resource), code);
   else sendJson(call, entry.json(resource), code);
 }
 
-export function serveCreate(call: Call, resource: Resource, namespace: string | undefined): undefined {
+export function serveCreate(call: ApiCall, resource: Resource, namespace: string | undefined): undefined {
   const options = writeOptions(call);
   const body = parseBody(call.body, call.request.headers['content-type']);
   const entry = collectWarnings(call, options.warnings, () => create(call.core, resource, namespace, body, options));
@@ -79,7 +79,7 @@ export function serveCreate(call: Call, resource: Resource, namespace: string | 
 }
 
 /** Serves requests for one object, for its status, or for the resources of a pod. */
-export function serveObject(call: Call, target: Target, subresource?: WriteOptions['subresource']): undefined {
+export function serveObject(call: ApiCall, target: Target, subresource?: WriteOptions['subresource']): undefined {
   const { core, method } = call;
   const { resource } = target;
   if (method === 'GET' || method === 'HEAD') return answer(call, resource, read(core, target));
@@ -94,12 +94,12 @@ export function serveObject(call: Call, target: Target, subresource?: WriteOptio
   servePatch(call, target, options);
 }
 
-function servePatch(call: Call, target: Target, options: WriteOptions & { warnings: string[] }): undefined {
+function servePatch(call: ApiCall, target: Target, options: WriteOptions & { warnings: string[] }): undefined {
   const { core, query, request } = call;
   const { resource, namespace, name } = target;
   const type = patchType(request.headers['content-type'] ?? '', resource);
   const existed = core.store.get(resource.storage, namespace, name) !== undefined;
-  const patching: PatchOptions = {
+  const patching: ApiPatchOptions = {
     ...options,
     ...(type === 'apply' && { fieldManager: query.get('fieldManager') ?? undefined }),
     force: query.get('force') === 'true',
@@ -115,7 +115,7 @@ const POLICIES = ['Background', 'Foreground', 'Orphan'] as const;
  * Returns delete options from the body and the query. The body has precedence.
  * @throws StatusError 400
  */
-export function deleteOptions(body: unknown, query: URLSearchParams): DeleteOptions {
+export function deleteOptions(body: unknown, query: URLSearchParams): ApiDeleteOptions {
   const options = isRecord(body) ? body : {};
   const grace = options.gracePeriodSeconds ?? query.get('gracePeriodSeconds') ?? undefined;
   const written = options.propagationPolicy ?? query.get('propagationPolicy') ?? undefined;
@@ -147,7 +147,7 @@ const RETURNS_OBJECT: ReadonlySet<string> = new Set([
   'podtemplates',
 ]);
 
-function serveDelete(call: Call, target: Target): undefined {
+function serveDelete(call: ApiCall, target: Target): undefined {
   const { resource, name } = target;
   const body = parseBody(call.body, call.request.headers['content-type']);
   const { entry, removed } = remove(call.core, target, deleteOptions(body, call.query));
@@ -165,7 +165,7 @@ function serveDelete(call: Call, target: Target): undefined {
 }
 
 /** Deletes every object that matches the selectors. */
-export function serveDeleteCollection(call: Call, resource: Resource, namespace: string | undefined): undefined {
+export function serveDeleteCollection(call: ApiCall, resource: Resource, namespace: string | undefined): undefined {
   const { core, query } = call;
   const options = deleteOptions(parseBody(call.body, call.request.headers['content-type']), query);
   const { matches } = selection(query, resource, namespace);

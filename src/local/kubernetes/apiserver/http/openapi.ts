@@ -2,7 +2,7 @@
 import type { Json } from '../json.ts';
 import { modelShape } from '../resources/models.ts';
 import type { Registry, Resource } from '../resources/registry.ts';
-import type { Shape } from '../resources/shape.ts';
+import type { ResourceShape } from '../resources/shape.ts';
 
 const PARAMETERS = ['dryRun', 'fieldManager', 'fieldValidation', 'force', 'pretty'].map((name) => ({
   name,
@@ -85,7 +85,7 @@ function builtinSchema(resource: Resource, schemas: Json): string {
 }
 
 /** Returns the name as Kubernetes spells it: `V1Container` and `CoreV1Event` are Container and Event in version 1. */
-function schemaName({ name = 'Object' }: Shape): string {
+function schemaName({ name = 'Object' }: ResourceShape): string {
   const [, version = '', kind = name] = /^(?:[A-Z][a-z]+)?(V\d+(?:(?:alpha|beta)\d+)?)(\D.*)$/.exec(name) ?? [];
   return `io.k8s.api.${version.toLowerCase()}.${kind}`;
 }
@@ -108,7 +108,7 @@ function namedType(name: string, schemas: Json): Json {
 const ANYTHING: Json = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
 /** Returns the schema of a shape. Adds schemas of objects to the document, and returns references to them. */
-function shapeSchema(shape: Shape, schemas: Json): Json {
+function shapeSchema(shape: ResourceShape, schemas: Json): Json {
   switch (shape.type) {
     case 'object':
       return objectSchema(shape, schemas);
@@ -129,7 +129,7 @@ function shapeSchema(shape: Shape, schemas: Json): Json {
   }
 }
 
-function objectSchema(shape: Shape, schemas: Json): Json {
+function objectSchema(shape: ResourceShape, schemas: Json): Json {
   const name = schemaName(shape);
   if (Object.hasOwn(schemas, name)) return refTo(name);
   const properties: Json = {};
@@ -138,7 +138,7 @@ function objectSchema(shape: Shape, schemas: Json): Json {
   return refTo(name);
 }
 
-function listSchema(shape: Shape, schemas: Json): Json {
+function listSchema(shape: ResourceShape, schemas: Json): Json {
   return {
     type: 'array',
     items: shapeSchema(shape.items ?? { type: 'any' }, schemas),

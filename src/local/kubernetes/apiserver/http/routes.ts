@@ -10,7 +10,7 @@ import { commit, read, type Target } from '../operations/update.ts';
 import type { Resource } from '../resources/registry.ts';
 import { ANY } from '../resources/shape.ts';
 import { badRequest, methodNotAllowed, notFound, StatusError, success, unknownPath } from '../status.ts';
-import { type Call, send, sendText, warn } from './call.ts';
+import { type ApiCall, send, sendText, warn } from './call.ts';
 import { aggregatedList, groupDocument, groupList, resourceList } from './discovery.ts';
 import { serveList } from './list.ts';
 import { parseBody } from './media.ts';
@@ -21,7 +21,7 @@ import { REVIEWS, tokenRequest } from './reviews.ts';
 import type { Watches } from './watch.ts';
 
 /** Version of the local server. */
-export const VERSION = {
+export const SERVER_VERSION = {
   major: '1',
   minor: '36',
   gitVersion: 'v1.36.0-local',
@@ -37,14 +37,14 @@ const HEALTH = new Set(['healthz', 'livez', 'readyz']);
 const V2_PROTOBUF = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 
 /** @throws StatusError for every rejected request */
-export function route(call: Call, watches: Watches): undefined {
+export function route(call: ApiCall, watches: Watches): undefined {
   const segments = call.path
     .split('/')
     .filter((segment) => segment !== '')
     .map(decodeURIComponent);
   const [first = '', second = '', third = '', ...rest] = segments;
   if (HEALTH.has(first)) return sendText(call, 'ok', 'text/plain; charset=utf-8');
-  if (first === 'version') return send(call, VERSION);
+  if (first === 'version') return send(call, SERVER_VERSION);
   if (first === 'openapi') return serveOpenApi(call, segments);
   if (first === 'api') {
     if (second === '') return serveVersions(call);
@@ -62,17 +62,17 @@ export function route(call: Call, watches: Watches): undefined {
   throw unknownPath();
 }
 
-function sendDocument(call: Call, document: Json | undefined): undefined {
+function sendDocument(call: ApiCall, document: Json | undefined): undefined {
   if (!document) throw unknownPath();
   send(call, document);
 }
 
 const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 
-const serveAggregated = (call: Call, core: boolean): undefined =>
+const serveAggregated = (call: ApiCall, core: boolean): undefined =>
   sendText(call, JSON.stringify(aggregatedList(call.core.registry, core)), AGGREGATED);
 
-function serveVersions(call: Call): undefined {
+function serveVersions(call: ApiCall): undefined {
   if (call.wanted.aggregated) return serveAggregated(call, true);
   const serverAddress = call.request.headers.host ?? '';
   send(call, {
@@ -82,12 +82,12 @@ function serveVersions(call: Call): undefined {
   });
 }
 
-function serveGroups(call: Call): undefined {
+function serveGroups(call: ApiCall): undefined {
   if (call.wanted.aggregated) return serveAggregated(call, false);
   send(call, groupList(call.core.registry));
 }
 
-function serveOpenApi(call: Call, [, version, ...name]: readonly string[]): undefined {
+function serveOpenApi(call: ApiCall, [, version, ...name]: readonly string[]): undefined {
   const { registry } = call.core;
   if (version === 'v3') {
     return name.length === 0
@@ -117,7 +117,7 @@ function locate(segments: readonly string[]): Located {
 }
 
 function serveGroup(
-  call: Call,
+  call: ApiCall,
   watches: Watches,
   group: string,
   version: string,
@@ -148,9 +148,14 @@ function serveGroup(
   serveObject(call, target);
 }
 
-const isWatch = ({ query }: Call): boolean => ['true', '1'].includes(query.get('watch') ?? '');
+const isWatch = ({ query }: ApiCall): boolean => ['true', '1'].includes(query.get('watch') ?? '');
 
-function serveCollection(call: Call, watches: Watches, resource: Resource, namespace: string | undefined): undefined {
+function serveCollection(
+  call: ApiCall,
+  watches: Watches,
+  resource: Resource,
+  namespace: string | undefined,
+): undefined {
   switch (call.method) {
     case 'GET':
     case 'HEAD':
@@ -165,9 +170,9 @@ function serveCollection(call: Call, watches: Watches, resource: Resource, names
 }
 
 /** Requests on subresources other than status. */
-type Handler = (call: Call, target: Target) => undefined;
+type Handler = (call: ApiCall, target: Target) => undefined;
 
-const bodyOf = (call: Call): unknown => parseBody(call.body, call.request.headers['content-type']);
+const bodyOf = (call: ApiCall): unknown => parseBody(call.body, call.request.headers['content-type']);
 
 const serveEviction: Handler = (call, target) => {
   if (call.method !== 'POST') throw methodNotAllowed();
@@ -235,7 +240,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
 };
 
 /** @throws StatusError 404 if the resource does not have this subresource */
-function serveSubresource(call: Call, target: Target, name: string): undefined {
+function serveSubresource(call: ApiCall, target: Target, name: string): undefined {
   const { resource } = target;
   const has =
     (name === 'status' && resource.status) ||

@@ -4,10 +4,10 @@ import type { Clock } from '#lib/clock';
 import type { Metadata } from '../json.ts';
 import { groupVersion, type Resource } from '../resources/registry.ts';
 import { expiredError, StatusError } from '../status.ts';
-import { Entry } from '../storage/entry.ts';
-import type { Change } from '../storage/history.ts';
-import { partialMetadata, table } from '../table/index.ts';
-import type { Call } from './call.ts';
+import { StoredEntry } from '../storage/entry.ts';
+import type { StoredChange } from '../storage/history.ts';
+import { partialMetadata, printedTable } from '../table/index.ts';
+import type { ApiCall } from './call.ts';
 import { invalidListOptions, revisionOf, selection } from './list.ts';
 import { includeOf } from './media.ts';
 
@@ -18,7 +18,7 @@ const LONGEST_SECONDS = 3600;
 
 export interface Watches {
   /** @throws StatusError before the stream starts */
-  serve(call: Call, resource: Resource, namespace: string | undefined): undefined;
+  serve(call: ApiCall, resource: Resource, namespace: string | undefined): undefined;
   /** Breaks every connection. */
   drop(): undefined;
   /** Ends every stream gracefully. */
@@ -44,7 +44,7 @@ export function createWatches(bookmarkIntervalMs: number): Watches {
 }
 
 /** Returns the start of a watch: the current state, or a revision. */
-function startOf({ core, query }: Call): {
+function startOf({ core, query }: ApiCall): {
   readonly initial: boolean;
   readonly revision: number;
   readonly marksEnd: boolean;
@@ -61,7 +61,7 @@ function startOf({ core, query }: Call): {
 }
 
 function serveWatch(
-  call: Call,
+  call: ApiCall,
   resource: Resource,
   namespace: string | undefined,
   bookmarkIntervalMs: number,
@@ -91,7 +91,7 @@ function serveWatch(
   }
   if (start.initial)
     for (const entry of store.list(resource.storage, namespace)) if (matches(entry)) write('ADDED', render(entry));
-  const tell = (change: Change): undefined => {
+  const tell = (change: StoredChange): undefined => {
     // A watch may start at a future revision. It then waits for this revision.
     if (change.revision <= start.revision) return;
     const seen = transition(change, matches);
@@ -126,7 +126,10 @@ function repeat(clock: Clock, intervalMs: number, fire: () => void): () => void 
 }
 
 /** Returns the event for a watch with selectors, which sees a subset of the objects. */
-function transition(change: Change, matches: (entry: Entry) => boolean): { type: string; entry: Entry } | undefined {
+function transition(
+  change: StoredChange,
+  matches: (entry: StoredEntry) => boolean,
+): { type: string; entry: StoredEntry } | undefined {
   const { type, entry, before, revision } = change;
   const seenBefore = before !== undefined && matches(before);
   if (type === 'DELETED') return seenBefore ? { type, entry } : undefined;
@@ -135,14 +138,14 @@ function transition(change: Change, matches: (entry: Entry) => boolean): { type:
   return seenBefore ? { type: 'DELETED', entry: before.at(revision) } : undefined;
 }
 
-function renderer({ core, wanted, query }: Call, resource: Resource): (entry: Entry) => string {
+function renderer({ core, wanted, query }: ApiCall, resource: Resource): (entry: StoredEntry) => string {
   if (wanted.as === 'partial') return (entry) => JSON.stringify(partialMetadata(entry, resource));
   if (wanted.as === 'object') return (entry) => entry.json(resource);
   const include = includeOf(query);
   let isFirst = true;
   return (entry) => {
     const metadata = { resourceVersion: String(entry.revision) };
-    const rows = table(resource, [entry], metadata, include, core.clock.now());
+    const rows = printedTable(resource, [entry], metadata, include, core.clock.now());
     // The columns are sent only once.
     const shown = isFirst ? rows : { ...rows, columnDefinitions: null };
     isFirst = false;
@@ -151,11 +154,11 @@ function renderer({ core, wanted, query }: Call, resource: Resource): (entry: En
 }
 
 /** Returns an object of the watched kind that contains only a revision. */
-const bookmarkOf = (resource: Resource, revision: number, initialEnd: boolean): Entry => {
+const bookmarkOf = (resource: Resource, revision: number, initialEnd: boolean): StoredEntry => {
   const metadata: Partial<Metadata> = {
     resourceVersion: String(revision),
     ...(initialEnd && { annotations: { [INITIAL_EVENTS_END]: 'true' } }),
   };
   const object = { kind: resource.kind, apiVersion: groupVersion(resource), metadata: metadata as Metadata };
-  return new Entry('', object, revision);
+  return new StoredEntry('', object, revision);
 };

@@ -8,10 +8,11 @@ import { remove } from '../operations/delete.ts';
 import { commit } from '../operations/update.ts';
 import { CLEANUP, DEFINITIONS } from '../resources/crds.ts';
 import type { Resource } from '../resources/registry.ts';
-import type { Entry } from '../storage/entry.ts';
+import type { StoredEntry } from '../storage/entry.ts';
 import { background } from './background.ts';
 
-const isEnding = (entry: Entry | undefined): entry is Entry => entry?.object.metadata.deletionTimestamp !== undefined;
+const isEnding = (entry: StoredEntry | undefined): entry is StoredEntry =>
+  entry?.object.metadata.deletionTimestamp !== undefined;
 
 /** Starts the cleaner. Returns a function that stops it. */
 export function cleanUp(core: Core): () => void {
@@ -55,7 +56,7 @@ function empty(core: Core, resource: Resource, namespace?: string): number {
   return core.store.list(resource.storage, namespace).length;
 }
 
-function endNamespace(core: Core, entry: Entry): void {
+function endNamespace(core: Core, entry: StoredEntry): void {
   const { name } = entry.object.metadata;
   const storages = new Set(
     core.registry
@@ -75,7 +76,7 @@ function endNamespace(core: Core, entry: Entry): void {
   commit(core, resource, entry, next);
 }
 
-function endDefinition(core: Core, entry: Entry): void {
+function endDefinition(core: Core, entry: StoredEntry): void {
   const { name, finalizers = [] } = entry.object.metadata;
   const custom = core.registry.stored(name);
   if (custom && empty(core, custom) > 0) return;
@@ -116,13 +117,13 @@ export function protectVolumes(core: Core): () => void {
   };
 }
 
-function isUsed(core: Core, storage: string, { object }: Entry): boolean {
+function isUsed(core: Core, storage: string, { object }: StoredEntry): boolean {
   if (storage === VOLUMES) return at(object, 'status', 'phase') === 'Bound';
   const { name, namespace } = object.metadata;
   return core.store.list('pods', namespace).some(({ object: pod }) => !isFinished(pod) && claimsOf(pod).includes(name));
 }
 
-function release(core: Core, storage: string, entry: Entry): void {
+function release(core: Core, storage: string, entry: StoredEntry): void {
   const resource = core.registry.stored(storage);
   const held = entry.object.metadata.finalizers ?? [];
   const rest = held.filter((finalizer) => finalizer !== FINALIZERS[storage]);

@@ -6,8 +6,8 @@ import type { Core } from '../core.ts';
 import { type ApiObject, at, clone, equal, type Json, type Owner, record, records, timestamp } from '../json.ts';
 import { BUDGETS } from '../operations/eviction.ts';
 import { commit } from '../operations/update.ts';
-import type { Entry } from '../storage/entry.ts';
-import type { Change } from '../storage/history.ts';
+import type { StoredEntry } from '../storage/entry.ts';
+import type { StoredChange } from '../storage/history.ts';
 import { background } from './background.ts';
 import { type Guarded, GuardedPods } from './guarded-pods.ts';
 
@@ -43,7 +43,7 @@ export function keepBudgets(core: Core): () => void {
 }
 
 /** Reports whether a controller of pods was created or deleted, or has a different number of desired replicas. */
-function wantsOthers({ type, entry, before }: Change): boolean {
+function wantsOthers({ type, entry, before }: StoredChange): boolean {
   if (type !== 'MODIFIED' || before === undefined) return true;
   const [now, once] = [entry.object, before.object];
   return (
@@ -53,7 +53,7 @@ function wantsOthers({ type, entry, before }: Change): boolean {
 }
 
 /** Reports whether the budget counts evicted pods that are not yet deleted. It does so for a limited time. */
-const isAwaiting = ({ object }: Entry): boolean => at(object, 'status', 'disruptedPods') !== undefined;
+const isAwaiting = ({ object }: StoredEntry): boolean => at(object, 'status', 'disruptedPods') !== undefined;
 
 /** Returns the sum of desired replicas of the pods' controllers. Each controller counts once. */
 function expectedByControllers(core: Core, controllers: Iterable<Owner>): number {
@@ -78,7 +78,7 @@ function rootController(core: Core, owner: Owner): ApiObject | undefined {
   return resource?.scale ? found : undefined;
 }
 
-function refresh(core: Core, entry: Entry, guarded: Guarded): void {
+function refresh(core: Core, entry: StoredEntry, guarded: Guarded): void {
   const budget = entry.object;
   const resource = core.registry.stored(BUDGETS);
   if (!resource) return;

@@ -6,12 +6,12 @@ import type { Core } from '../core.ts';
 import { clone, type Owner } from '../json.ts';
 import { FOREGROUND, ORPHAN, remove } from '../operations/delete.ts';
 import { commit } from '../operations/update.ts';
-import type { Entry } from '../storage/entry.ts';
-import type { Place } from '../storage/store.ts';
+import type { StoredEntry } from '../storage/entry.ts';
+import type { StoragePlace } from '../storage/store.ts';
 import { background } from './background.ts';
 
-const keyOfPlace = ({ storage, key }: Place): string => `${storage} ${key}`;
-function parsePlace(text: string): Place {
+const keyOfPlace = ({ storage, key }: StoragePlace): string => `${storage} ${key}`;
+function parsePlace(text: string): StoragePlace {
   const space = text.indexOf(' ');
   return { storage: text.slice(0, space), key: text.slice(space + 1) };
 }
@@ -36,7 +36,7 @@ export function collectGarbage(core: Core): () => void {
       if (ownerPlace) queue.add(keyOfPlace(ownerPlace));
     }
   });
-  const review = (c: Core, place: Place, entry: Entry): void => {
+  const review = (c: Core, place: StoragePlace, entry: StoredEntry): void => {
     if (entry.object.metadata.deletionTimestamp !== undefined && isHeld(entry.object.metadata.finalizers ?? [])) {
       release(c, place, entry, (dependent) => queue.add(keyOfPlace(dependent)));
     } else collect(c, place, entry);
@@ -50,7 +50,7 @@ export function collectGarbage(core: Core): () => void {
 const isHeld = (finalizers: readonly string[]): boolean =>
   finalizers.includes(FOREGROUND) || finalizers.includes(ORPHAN);
 
-const targetOf = (core: Core, { storage }: Place, { object }: Entry) => {
+const targetOf = (core: Core, { storage }: StoragePlace, { object }: StoredEntry) => {
   const resource = core.registry.stored(storage);
   return resource && { resource, namespace: object.metadata.namespace, name: object.metadata.name };
 };
@@ -70,7 +70,7 @@ function verdictOn(core: Core, owner: Owner, namespace: string | undefined): Ver
 }
 
 /** Deletes an object without existing owners. If some owners exist, removes the references to missing owners. */
-function collect(core: Core, place: Place, entry: Entry): void {
+function collect(core: Core, place: StoragePlace, entry: StoredEntry): void {
   const target = targetOf(core, place, entry);
   const { ownerReferences = [], namespace, uid } = entry.object.metadata;
   if (!target || ownerReferences.length === 0) return;
@@ -88,7 +88,12 @@ function collect(core: Core, place: Place, entry: Entry): void {
 }
 
 /** Performs the work of an owner's orphan or foregroundDeletion finalizer, and then removes the finalizer. */
-function release(core: Core, place: Place, entry: Entry, enqueue: (dependent: Place) => void): void {
+function release(
+  core: Core,
+  place: StoragePlace,
+  entry: StoredEntry,
+  enqueue: (dependent: StoragePlace) => void,
+): void {
   const target = targetOf(core, place, entry);
   const { uid = '', finalizers = [] } = entry.object.metadata;
   if (!target) return;
@@ -105,13 +110,13 @@ function release(core: Core, place: Place, entry: Entry, enqueue: (dependent: Pl
   commit(core, target.resource, entry, next);
 }
 
-const blocks = (core: Core, dependent: Place, ownerUid: string): boolean =>
+const blocks = (core: Core, dependent: StoragePlace, ownerUid: string): boolean =>
   core.store
     .at(dependent)
     ?.object.metadata.ownerReferences?.some((owner) => owner.uid === ownerUid && owner.blockOwnerDeletion === true) ===
   true;
 
-function disown(core: Core, place: Place, ownerUid: string): void {
+function disown(core: Core, place: StoragePlace, ownerUid: string): void {
   const entry = core.store.at(place);
   const resource = core.registry.stored(place.storage);
   if (!entry || !resource) return;

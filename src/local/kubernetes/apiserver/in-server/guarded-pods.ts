@@ -5,8 +5,8 @@
 import { type ApiObject, at, equal, isRecord, type Owner } from '../json.ts';
 import { BUDGETS, isReady } from '../operations/eviction.ts';
 import { objectSelector } from '../selectors.ts';
-import type { Entry } from '../storage/entry.ts';
-import type { Change } from '../storage/history.ts';
+import type { StoredEntry } from '../storage/entry.ts';
+import type { StoredChange } from '../storage/history.ts';
 import type { ObjectStore } from '../storage/store.ts';
 
 type Labels = Readonly<Record<string, string>>;
@@ -32,7 +32,7 @@ export class GuardedPods {
     this.#store = store;
   }
 
-  of({ object, key }: Entry): Guarded {
+  of({ object, key }: StoredEntry): Guarded {
     const { namespace } = object.metadata;
     const guards = this.#in(namespace);
     const selector = at(object, 'spec', 'selector');
@@ -44,12 +44,12 @@ export class GuardedPods {
     return guard;
   }
 
-  forget({ object, key }: Entry): void {
+  forget({ object, key }: StoredEntry): void {
     this.#in(object.metadata.namespace).delete(key);
   }
 
   /** Applies a change of a pod. Returns the keys of the budgets that select the pod now or selected it before. */
-  changed({ type, entry, before }: Change): readonly string[] {
+  changed({ type, entry, before }: StoredChange): readonly string[] {
     const { metadata } = entry.object;
     const guards = this.#in(metadata.namespace);
     const now = guards.selecting(entry.object);
@@ -151,7 +151,7 @@ class Guard implements Guarded {
     return this.#matches(metadata.labels ?? {});
   }
 
-  put({ key, object }: Entry): void {
+  put({ key, object }: StoredEntry): void {
     this.drop(key);
     if (isTerminal(object)) return;
     const { deletionTimestamp, ownerReferences } = object.metadata;

@@ -11,8 +11,8 @@ import { blank } from '../patch/shapes.ts';
 import { establish } from '../resources/crds.ts';
 import type { Resource } from '../resources/registry.ts';
 import { alreadyExists, badRequest, forbidden, notFound, StatusError } from '../status.ts';
-import { Entry } from '../storage/entry.ts';
-import { keyOf, type ObjectStore } from '../storage/store.ts';
+import { StoredEntry } from '../storage/entry.ts';
+import { type ObjectStore, storageKey } from '../storage/store.ts';
 import { readObject, toStored, validate, withDefaults } from './incoming.ts';
 import { noteManager, stampPhase } from './update.ts';
 
@@ -39,7 +39,7 @@ export function create(
   namespace: string | undefined,
   body: unknown,
   options: WriteOptions = {},
-): Entry {
+): StoredEntry {
   const sent = readObject(resource, body, options);
   const name = nameOf(core, sent);
   checkNamespace(core, resource, namespace, sent, name);
@@ -57,7 +57,9 @@ export function create(
   }
   checkPolicies(core, { ...options, resource, operation: 'CREATE', object });
   const stored = toStored(resource, object);
-  return options.dryRun ? new Entry(keyOf(namespace, name), stored, 0) : core.store.put(resource.storage, stored);
+  return options.dryRun
+    ? new StoredEntry(storageKey(namespace, name), stored, 0)
+    : core.store.put(resource.storage, stored);
 }
 
 /** Returns the object with metadata that the server sets instead of the client's values. */

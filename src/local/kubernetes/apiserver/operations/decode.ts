@@ -1,7 +1,7 @@
 /** Decodes a built-in object from a client: checks field types, and drops unknown fields. */
 import { put } from '#lib';
 import { isRecord, type Json } from '../json.ts';
-import { fieldShape, type Shape } from '../resources/shape.ts';
+import { fieldShape, type ResourceShape } from '../resources/shape.ts';
 import { badRequest } from '../status.ts';
 
 /**
@@ -15,7 +15,7 @@ import { badRequest } from '../status.ts';
  */
 export function decode(
   value: unknown,
-  shape: Shape,
+  shape: ResourceShape,
   unknown: string[],
   kind: string,
   { path = '', known }: { readonly path?: string; readonly known?: unknown } = {},
@@ -28,7 +28,7 @@ interface Reading {
   readonly kind: string;
 }
 
-function read(value: unknown, shape: Shape, reading: Reading, path: string, known?: unknown): unknown {
+function read(value: unknown, shape: ResourceShape, reading: Reading, path: string, known?: unknown): unknown {
   if (value === known && typeof value === 'object' && value !== null) return value;
   switch (shape.type) {
     case 'any':
@@ -59,7 +59,7 @@ function readScalar(value: unknown, type: string, reading: Reading, path: string
   return value;
 }
 
-function readFields(value: unknown, shape: Shape, reading: Reading, path: string, known: unknown): Json {
+function readFields(value: unknown, shape: ResourceShape, reading: Reading, path: string, known: unknown): Json {
   if (!isRecord(value))
     throw typeError(value, shape.type === 'map' ? 'map[string]string' : (shape.name ?? 'struct'), reading, path);
   const out: Json = {};
@@ -76,7 +76,7 @@ function readFields(value: unknown, shape: Shape, reading: Reading, path: string
 }
 
 /** Kubernetes' own types omit empty maps. */
-const isEmptyMap = (value: unknown, { type }: Shape): boolean =>
+const isEmptyMap = (value: unknown, { type }: ResourceShape): boolean =>
   type === 'map' && isRecord(value) && Object.keys(value).length === 0;
 
 const QUANTITY = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+|[KMGTPE]i|[numkMGTPE])?$/;

@@ -1,11 +1,11 @@
 /** Deletion of objects: preconditions, grace periods of pods, finalizers and dependents. */
 import { checkPolicies } from '../admission/policies.ts';
-import type { Core, DeleteOptions } from '../core.ts';
+import type { ApiDeleteOptions, Core } from '../core.ts';
 import { type ApiObject, at, timestamp } from '../json.ts';
 import { CLEANUP, DEFINITIONS } from '../resources/crds.ts';
 import type { Resource } from '../resources/registry.ts';
 import { conflict, forbidden, type Subject } from '../status.ts';
-import { Entry } from '../storage/entry.ts';
+import { StoredEntry } from '../storage/entry.ts';
 import { commit, read, type Target } from './update.ts';
 
 export const FOREGROUND = 'foregroundDeletion';
@@ -13,7 +13,7 @@ export const ORPHAN = 'orphan';
 
 export interface Deletion {
   /** The object after this deletion. */
-  readonly entry: Entry;
+  readonly entry: StoredEntry;
   /** False while a grace period or finalizers delay the removal. */
   readonly removed: boolean;
 }
@@ -21,7 +21,7 @@ export interface Deletion {
 const PROTECTED_NAMESPACES: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public']);
 
 /** Deletes an object. @throws StatusError 403, 404 or 409 */
-export function remove(core: Core, target: Target, options: DeleteOptions = {}): Deletion {
+export function remove(core: Core, target: Target, options: ApiDeleteOptions = {}): Deletion {
   const { resource, name } = target;
   const existing = read(core, target);
   checkPreconditions(resource, existing.object, options);
@@ -34,12 +34,12 @@ export function remove(core: Core, target: Target, options: DeleteOptions = {}):
   const { finalizers = [], deletionGracePeriodSeconds = 0 } = next.metadata;
   const held = finalizers.length > 0 || deletionGracePeriodSeconds > 0 || resource.storage === 'namespaces';
   if (options.dryRun)
-    return { entry: held ? new Entry(existing.key, next, existing.revision) : existing, removed: !held };
+    return { entry: held ? new StoredEntry(existing.key, next, existing.revision) : existing, removed: !held };
   if (held) return { entry: commit(core, resource, existing, next), removed: false };
   // Pods and objects that were already being deleted show their final grace period. Other objects are returned
   // unchanged.
   const isGraceful = resource.storage === 'pods' || existing.object.metadata.deletionTimestamp !== undefined;
-  const last = isGraceful ? new Entry(existing.key, next, existing.revision) : existing;
+  const last = isGraceful ? new StoredEntry(existing.key, next, existing.revision) : existing;
   return { entry: core.store.remove(resource.storage, last), removed: true };
 }
 
@@ -47,7 +47,7 @@ export function remove(core: Core, target: Target, options: DeleteOptions = {}):
 const byKind = (resource: Resource): Subject => ({ ...resource, plural: resource.kind });
 
 /** @throws StatusError 409 */
-export function checkPreconditions(resource: Resource, { metadata }: ApiObject, options: DeleteOptions): void {
+export function checkPreconditions(resource: Resource, { metadata }: ApiObject, options: ApiDeleteOptions): void {
   const { uid, resourceVersion } = options;
   if (uid !== undefined && uid !== metadata.uid) {
     throw conflict(
@@ -66,7 +66,7 @@ export function checkPreconditions(resource: Resource, { metadata }: ApiObject, 
 }
 
 /** Returns the grace period in seconds. Only running pods have one. */
-function graceOf(resource: Resource, object: ApiObject, options: DeleteOptions): number {
+function graceOf(resource: Resource, object: ApiObject, options: ApiDeleteOptions): number {
   if (resource.storage !== 'pods') return 0;
   const phase = at(object, 'status', 'phase');
   if (!at(object, 'spec', 'nodeName') || phase === 'Succeeded' || phase === 'Failed') return 0;
@@ -75,7 +75,12 @@ function graceOf(resource: Resource, object: ApiObject, options: DeleteOptions):
 }
 
 /** Returns the object with its deletion marks, or undefined if the deletion in progress already has the same marks. */
-function markDeleted(core: Core, resource: Resource, object: ApiObject, options: DeleteOptions): ApiObject | undefined {
+function markDeleted(
+  core: Core,
+  resource: Resource,
+  object: ApiObject,
+  options: ApiDeleteOptions,
+): ApiObject | undefined {
   const next: ApiObject = { ...object, metadata: { ...object.metadata } };
   const { metadata } = next;
   const grace = graceOf(resource, object, options);
@@ -101,7 +106,7 @@ function markDeleted(core: Core, resource: Resource, object: ApiObject, options:
   return changed ? next : undefined;
 }
 
-function updateFinalizers({ metadata }: ApiObject, { propagationPolicy }: DeleteOptions): boolean {
+function updateFinalizers({ metadata }: ApiObject, { propagationPolicy }: ApiDeleteOptions): boolean {
   if (propagationPolicy === undefined) return false;
   const before = metadata.finalizers ?? [];
   const others = before.filter((finalizer) => finalizer !== FOREGROUND && finalizer !== ORPHAN);

@@ -1,9 +1,9 @@
 /** The eviction subresource: a delete that PodDisruptionBudgets may reject. */
-import type { Core, DeleteOptions } from '../core.ts';
+import type { ApiDeleteOptions, Core } from '../core.ts';
 import { type ApiObject, at, clone, record, records, timestamp } from '../json.ts';
 import { objectSelector } from '../selectors.ts';
 import { StatusError, tooManyRequests } from '../status.ts';
-import type { Entry } from '../storage/entry.ts';
+import type { StoredEntry } from '../storage/entry.ts';
 import { checkPreconditions, remove } from './delete.ts';
 import { commit, read, type Target } from './update.ts';
 
@@ -16,7 +16,7 @@ export const isReady = (pod: ApiObject): boolean =>
   records(at(pod, 'status', 'conditions')).some(({ type, status }) => type === 'Ready' && status === 'True');
 
 /** Returns the budgets that select a pod. */
-function budgetsOf(core: Core, pod: ApiObject): readonly Entry[] {
+function budgetsOf(core: Core, pod: ApiObject): readonly StoredEntry[] {
   return core.store
     .list(BUDGETS, pod.metadata.namespace)
     .filter(({ object }) => objectSelector(at(object, 'spec', 'selector'))(pod.metadata.labels ?? {}));
@@ -27,7 +27,7 @@ function budgetsOf(core: Core, pod: ApiObject): readonly Entry[] {
  *
  * @throws StatusError 404; 409 if a precondition fails; 429 if a budget does not allow it; 500 if several budgets match
  */
-export function evict(core: Core, target: Target, options: DeleteOptions = {}): void {
+export function evict(core: Core, target: Target, options: ApiDeleteOptions = {}): void {
   const entry = read(core, target);
   const pod = entry.object;
   if (!isFree(pod)) {
@@ -60,7 +60,7 @@ function unhealthyMayGo(pod: ApiObject, budget: ApiObject): boolean {
  * Takes one disruption from the budget.
  * @throws StatusError 429 if no disruption is allowed
  */
-function spend(core: Core, pod: ApiObject, entry: Entry, dryRun: boolean): void {
+function spend(core: Core, pod: ApiObject, entry: StoredEntry, dryRun: boolean): void {
   const budget = entry.object;
   const { name, generation } = budget.metadata;
   const status = record(budget.status);

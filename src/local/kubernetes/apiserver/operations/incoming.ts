@@ -5,7 +5,7 @@ import type { WriteOptions } from '../core.ts';
 import { type ApiObject, isRecord, type Json, record, text } from '../json.ts';
 import { modelShape } from '../resources/models.ts';
 import { groupVersion, type Resource } from '../resources/registry.ts';
-import { badRequest, type Cause, invalid, invalidValue, StatusError } from '../status.ts';
+import { badRequest, invalid, invalidValue, type StatusCause, StatusError } from '../status.ts';
 import { decode } from './decode.ts';
 
 /**
@@ -105,7 +105,7 @@ export function withDefaults(resource: Resource, object: ApiObject, part?: 'stat
  * @throws StatusError 422 with every cause
  */
 export function validate(resource: Resource, object: ApiObject, old?: ApiObject, part?: 'status'): void {
-  const causes: Cause[] = sharesMetadata(object, old) ? [] : metadataCauses(resource, object);
+  const causes: StatusCause[] = sharesMetadata(object, old) ? [] : metadataCauses(resource, object);
   if (resource.schema) causes.push(...resource.schema.validate(object, old, part, causes));
   else causes.push(...builtinCauses(resource, object, old, part));
   if (causes.length > 0) throw invalid(resource, object.metadata.name, causes);

@@ -7,20 +7,20 @@ import { difference, type FieldSet, isEmptySet, union, withContainers } from '..
 import { compare, fieldsOf, mergeApplied, removeFields } from '../patch/fields.ts';
 import {
   checkConflicts,
-  entriesOf,
   entryFor,
   isEntryOf,
   manageable,
+  managerEntries,
   sortEntries,
   type Writer,
 } from '../patch/managers.ts';
-import { mergePatch } from '../patch/merge.ts';
+import { applyMergePatch } from '../patch/merge.ts';
 import { shapeOf } from '../patch/shapes.ts';
 import { strategicPatch } from '../patch/strategic.ts';
 import type { Resource } from '../resources/registry.ts';
-import type { Shape } from '../resources/shape.ts';
+import type { ResourceShape } from '../resources/shape.ts';
 import { badRequest, notFound, requiredValue, StatusError } from '../status.ts';
-import type { Entry } from '../storage/entry.ts';
+import type { StoredEntry } from '../storage/entry.ts';
 import { create } from './create.ts';
 import { patchProblem } from './incoming.ts';
 import { read, type Target, update } from './update.ts';
@@ -48,7 +48,7 @@ export function patchType(contentType: string, resource: Resource): PatchType {
   );
 }
 
-export interface PatchOptions extends WriteOptions {
+export interface ApiPatchOptions extends WriteOptions {
   readonly force?: boolean | undefined;
 }
 
@@ -65,9 +65,9 @@ export function parsePatch(type: PatchType, body: string): unknown {
 }
 
 /** Returns the patched object. Also supports Scale and other views of objects. */
-export function applyAnyPatch(type: PatchType, target: unknown, patch: unknown, shape: Shape): unknown {
+export function applyAnyPatch(type: PatchType, target: unknown, patch: unknown, shape: ResourceShape): unknown {
   if (type === 'json') return jsonPatch(target, patch);
-  if (type !== 'strategic') return mergePatch(target, patch);
+  if (type !== 'strategic') return applyMergePatch(target, patch);
   return strategicPatch(target, patch, shape);
 }
 
@@ -76,7 +76,13 @@ export function applyAnyPatch(type: PatchType, target: unknown, patch: unknown, 
  *
  * @throws StatusError 400, 404, 409 or 422
  */
-export function patch(core: Core, target: Target, type: PatchType, body: unknown, options: PatchOptions = {}): Entry {
+export function patch(
+  core: Core,
+  target: Target,
+  type: PatchType,
+  body: unknown,
+  options: ApiPatchOptions = {},
+): StoredEntry {
   if (type === 'apply') return apply(core, target, body, options);
   const current = read(core, target).in(target.resource);
   const next = applyAnyPatch(type, current, body, shapeOf(target.resource));
@@ -103,7 +109,7 @@ function checkApplied({ resource, name }: Target, body: Json): void {
   );
 }
 
-function apply(core: Core, target: Target, body: unknown, options: PatchOptions): Entry {
+function apply(core: Core, target: Target, body: unknown, options: ApiPatchOptions): StoredEntry {
   const { resource, namespace, name } = target;
   if (!isRecord(body)) throw badRequest('error decoding patch: an object is needed');
   if (!options.fieldManager) {
@@ -172,10 +178,15 @@ const withoutBareMetadata = ({ 'f:metadata': metadata = {}, ...rest }: FieldSet)
  *
  * @throws StatusError 409 if a changed field has another manager and `force` is not set
  */
-function applyPatch(live: ApiObject | undefined, applied: Json, shape: Shape, options: ApplyOptions): ApiObject {
+function applyPatch(
+  live: ApiObject | undefined,
+  applied: Json,
+  shape: ResourceShape,
+  options: ApplyOptions,
+): ApiObject {
   const { force, ...rest } = options;
   const writer: Writer = { ...rest, operation: 'Apply' };
-  const entries = entriesOf(live);
+  const entries = managerEntries(live);
   const others = entries.filter((entry) => !isEntryOf(writer, entry));
   const own = entries.find((entry) => isEntryOf(writer, entry));
   const fields = withoutBareMetadata(fieldsOf(manageable(applied), shape));

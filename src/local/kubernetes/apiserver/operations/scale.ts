@@ -4,8 +4,8 @@ import { type ApiObject, at, clone, isRecord, type Json } from '../json.ts';
 import { jsonPath } from '../json-path.ts';
 import type { Resource, ScalePaths } from '../resources/registry.ts';
 import { selectorText } from '../selectors.ts';
-import { badRequest, type Cause, invalid, invalidValue, StatusError, unknownPath } from '../status.ts';
-import type { Entry } from '../storage/entry.ts';
+import { badRequest, invalid, invalidValue, type StatusCause, StatusError, unknownPath } from '../status.ts';
+import type { StoredEntry } from '../storage/entry.ts';
 import { read, type Target, update } from './update.ts';
 
 function pathsOf(resource: Resource): ScalePaths {
@@ -29,13 +29,13 @@ export function patchableScale(core: Core, target: Target): Json {
   return scaleOf(target.resource, read(core, target), true);
 }
 
-function scaleOf(resource: Resource, entry: Entry, mayLack = false): Json {
+function scaleOf(resource: Resource, entry: StoredEntry, mayLack = false): Json {
   const paths = pathsOf(resource);
   const object = entry.in(resource);
   if (!mayLack && resource.model === undefined && jsonPath(paths.spec)(object)[0] === undefined) {
     const message = `the spec replicas field ${JSON.stringify(paths.spec)} does not exist`;
     throw new StatusError(500, 'InternalError', `Internal error occurred: ${message}`, {
-      causes: [{ message } as Cause],
+      causes: [{ message } as StatusCause],
     });
   }
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;

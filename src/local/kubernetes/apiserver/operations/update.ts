@@ -4,12 +4,12 @@ import { podAfterResize } from '../admission/pod-resize.ts';
 import { checkPolicies } from '../admission/policies.ts';
 import type { Core, WriteOptions } from '../core.ts';
 import { type ApiObject, at, clone, equal, type Json, type Metadata, record, timestamp } from '../json.ts';
-import { afterUpdate, entriesOf, type Writer } from '../patch/managers.ts';
+import { afterUpdate, managerEntries, type Writer } from '../patch/managers.ts';
 import { shapeOf } from '../patch/shapes.ts';
 import { establish } from '../resources/crds.ts';
 import type { Resource } from '../resources/registry.ts';
 import { badRequest, conflict, fieldForbidden, invalid, invalidValue, MODIFIED, notFound } from '../status.ts';
-import { Entry } from '../storage/entry.ts';
+import { StoredEntry } from '../storage/entry.ts';
 import { readObject, toStored, validate, validateResize, withDefaults } from './incoming.ts';
 
 /** Identifies an object of a resource. */
@@ -20,7 +20,7 @@ export interface Target {
 }
 
 /** @throws StatusError 404 */
-export function read(core: Core, { resource, namespace, name }: Target): Entry {
+export function read(core: Core, { resource, namespace, name }: Target): StoredEntry {
   const entry = core.store.get(resource.storage, namespace, name);
   if (!entry) throw notFound(resource, name);
   return entry;
@@ -38,7 +38,7 @@ export function update(
   body: unknown,
   options: WriteOptions = {},
   strictly?: (problem: string) => Error,
-): Entry {
+): StoredEntry {
   const { resource } = target;
   const existing = read(core, target);
   const old = existing.in(resource);
@@ -77,7 +77,7 @@ export function noteManager(
     subresource: writtenAs,
     nowMs: core.clock.now(),
   };
-  const entries = afterUpdate(old, next, shapeOf(resource), entriesOf(object), writer);
+  const entries = afterUpdate(old, next, shapeOf(resource), managerEntries(object), writer);
   if (entries.length > 0) object.metadata.managedFields = [...entries];
   else delete object.metadata.managedFields;
 }
@@ -93,7 +93,13 @@ export function stampPhase(volume: ApiObject, old: ApiObject | undefined, nowMs:
  * Stores the successor of an entry. Does nothing if it is equal. Removes the entry if its deletion is complete and its
  * last finalizer was removed. The object must be new, and in the stored version.
  */
-export function commit(core: Core, resource: Resource, existing: Entry, object: ApiObject, dryRun = false): Entry {
+export function commit(
+  core: Core,
+  resource: Resource,
+  existing: StoredEntry,
+  object: ApiObject,
+  dryRun = false,
+): StoredEntry {
   const before = existing.object;
   if (
     equal(
@@ -109,10 +115,10 @@ export function commit(core: Core, resource: Resource, existing: Entry, object: 
     const changed = deleted || !equal(specOf(resource, object), specOf(resource, before));
     object.metadata.generation = before.metadata.generation + (changed ? 1 : 0);
   }
-  if (dryRun) return new Entry(existing.key, object, existing.revision);
+  if (dryRun) return new StoredEntry(existing.key, object, existing.revision);
   if (isFinished(resource, object)) {
     core.store.remove(resource.storage, existing);
-    return new Entry(existing.key, object, core.store.revision);
+    return new StoredEntry(existing.key, object, core.store.revision);
   }
   return core.store.put(resource.storage, object);
 }

@@ -3,7 +3,7 @@
  */
 import { own, put } from '#lib';
 import { equal, isRecord, type Json, list } from '../json.ts';
-import { ANY, fieldShape, type Shape } from '../resources/shape.ts';
+import { ANY, fieldShape, type ResourceShape } from '../resources/shape.ts';
 import { type FieldSet, isEmptySet } from './field-set.ts';
 
 /** Default values of keys that list items may omit. */
@@ -18,15 +18,16 @@ function itemKey(item: unknown, keys: readonly string[]): string {
 }
 
 /** Reports whether a list is merged by item instead of being replaced as a whole. */
-const isMerged = (shape: Shape): boolean => shape.type === 'list' && (shape.keys !== undefined || shape.set === true);
+const isMerged = (shape: ResourceShape): boolean =>
+  shape.type === 'list' && (shape.keys !== undefined || shape.set === true);
 
 interface Child {
   readonly value: unknown;
-  readonly shape: Shape;
+  readonly shape: ResourceShape;
 }
 
 /** Returns the children of a value by FieldsV1 step, or undefined if the value is atomic. */
-function childrenOf(value: unknown, shape: Shape): ReadonlyMap<string, Child> | undefined {
+function childrenOf(value: unknown, shape: ResourceShape): ReadonlyMap<string, Child> | undefined {
   if (shape.atomic === true) return undefined;
   if (isRecord(value)) {
     const fields = Object.entries(value).filter(([, field]) => field !== undefined);
@@ -40,7 +41,7 @@ function childrenOf(value: unknown, shape: Shape): ReadonlyMap<string, Child> | 
 }
 
 /** Returns every field that an applied object sets. Containers are not fields themselves, except for list items. */
-export function fieldsOf(value: unknown, shape: Shape): FieldSet {
+export function fieldsOf(value: unknown, shape: ResourceShape): FieldSet {
   const children = [...(childrenOf(value, shape) ?? [])].map(([name, child]) => {
     const inner = fieldsOf(child.value, child.shape);
     return [name, name.startsWith('k:') ? { '.': {}, ...inner } : inner] as const;
@@ -49,14 +50,14 @@ export function fieldsOf(value: unknown, shape: Shape): FieldSet {
 }
 
 /** Returns every field of a value that was added or removed as a whole. */
-function wholeOf(value: unknown, shape: Shape): FieldSet {
+function wholeOf(value: unknown, shape: ResourceShape): FieldSet {
   const children = childrenOf(value, shape);
   if (!children || children.size === 0) return {};
   const inner = [...children].map(([name, child]) => [name, wholeOf(child.value, child.shape)] as const);
   return { '.': {}, ...Object.fromEntries(inner) };
 }
 
-export interface Difference {
+export interface FieldDifference {
   /** Added fields and fields with a different value. */
   readonly changed: FieldSet;
   readonly removed: FieldSet;
@@ -65,13 +66,13 @@ export interface Difference {
 /**
  * Returns the fields in which two objects differ. A container is a field of the difference if it was added or removed.
  */
-export function compare(before: Json, after: Json, shape: Shape): Difference {
+export function compare(before: Json, after: Json, shape: ResourceShape): FieldDifference {
   return within(childrenOf(before, shape), childrenOf(after, shape));
 }
 
 type Children = ReadonlyMap<string, Child> | undefined;
 
-function within(before: Children, after: Children): Difference {
+function within(before: Children, after: Children): FieldDifference {
   const changed: Record<string, FieldSet> = {};
   const removed: Record<string, FieldSet> = {};
   for (const [name, old] of before ?? []) if (!after?.has(name)) removed[name] = wholeOf(old.value, old.shape);
@@ -91,7 +92,7 @@ function within(before: Children, after: Children): Difference {
 }
 
 /** Returns the object without the leaves of the set, and without containers that this makes empty. */
-export function removeFields(value: unknown, set: FieldSet, shape: Shape): unknown {
+export function removeFields(value: unknown, set: FieldSet, shape: ResourceShape): unknown {
   if (isEmptySet(set)) return undefined;
   if (Array.isArray(value)) return removeItems(value, set, shape);
   if (!isRecord(value)) return value;
@@ -109,7 +110,7 @@ export function removeFields(value: unknown, set: FieldSet, shape: Shape): unkno
 const isEmptied = (rest: unknown, before: unknown): boolean =>
   isRecord(rest) && isRecord(before) && Object.keys(rest).length === 0 && Object.keys(before).length > 0;
 
-function removeItems(value: readonly unknown[], set: FieldSet, shape: Shape): unknown[] {
+function removeItems(value: readonly unknown[], set: FieldSet, shape: ResourceShape): unknown[] {
   const { keys, items = ANY } = shape;
   return value.flatMap((item) => {
     const id = keys ? itemKey(item, keys) : `v:${JSON.stringify(item)}`;
@@ -123,7 +124,7 @@ function removeItems(value: readonly unknown[], set: FieldSet, shape: Shape): un
 }
 
 /** Merges a list by item keys, as server-side apply does. */
-export function mergeApplied(live: unknown, applied: unknown, shape: Shape): unknown {
+export function mergeApplied(live: unknown, applied: unknown, shape: ResourceShape): unknown {
   if (isRecord(applied) && shape.atomic !== true) {
     const out: Json = isRecord(live) ? { ...live } : {};
     for (const [name, value] of Object.entries(applied)) {

@@ -1,6 +1,6 @@
 /** Field ownership: the entries of managedFields, and how writes move fields between managers. */
 import { type ApiObject, type Json, record, timestamp } from '../json.ts';
-import type { Shape } from '../resources/shape.ts';
+import type { ResourceShape } from '../resources/shape.ts';
 import { StatusError } from '../status.ts';
 import { difference, type FieldSet, intersection, isEmptySet, pathsOf, union } from './field-set.ts';
 import { compare } from './fields.ts';
@@ -23,7 +23,7 @@ export interface Managed extends Json {
   readonly fieldsV1: FieldSet;
 }
 
-export const entriesOf = (object: ApiObject | undefined): readonly Managed[] =>
+export const managerEntries = (object: ApiObject | undefined): readonly Managed[] =>
   ((object?.metadata.managedFields ?? []) as Managed[]).filter(({ manager }) => manager !== undefined);
 
 export const isEntryOf = ({ manager, operation, subresource = '' }: Writer, entry: Managed): boolean =>
@@ -51,7 +51,7 @@ export function manageable(object: Json): Json {
 export function afterUpdate(
   before: Json,
   after: Json,
-  shape: Shape,
+  shape: ResourceShape,
   entries: readonly Managed[],
   writer: Writer,
 ): readonly Managed[] {

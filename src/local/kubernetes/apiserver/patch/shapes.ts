@@ -2,11 +2,11 @@
 import type { Json } from '../json.ts';
 import { modelShape } from '../resources/models.ts';
 import type { Resource } from '../resources/registry.ts';
-import { ANY, type Shape } from '../resources/shape.ts';
+import { ANY, type ResourceShape } from '../resources/shape.ts';
 
-const shapes = new WeakMap<Resource, Shape>();
+const shapes = new WeakMap<Resource, ResourceShape>();
 
-export function shapeOf(resource: Resource): Shape {
+export function shapeOf(resource: Resource): ResourceShape {
   let shape = shapes.get(resource);
   if (!shape) {
     shape = createShape(resource);
@@ -15,7 +15,7 @@ export function shapeOf(resource: Resource): Shape {
   return shape;
 }
 
-function createShape({ model, schema }: Resource): Shape {
+function createShape({ model, schema }: Resource): ResourceShape {
   if (model !== undefined) return modelShape(model);
   const { fields } = schema?.shape ?? ANY;
   return fields ? { type: 'object', fields: new Map([...fields, ['metadata', modelShape('V1ObjectMeta')]]) } : ANY;

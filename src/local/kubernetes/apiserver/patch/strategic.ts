@@ -1,7 +1,7 @@
 /** Strategic merge patch: merges lists by the merge key of their type, and supports `$patch` and related directives. */
 import { own, put } from '#lib';
 import { equal, isRecord, type Json, list, records } from '../json.ts';
-import { ANY, fieldShape, type Shape } from '../resources/shape.ts';
+import { ANY, fieldShape, type ResourceShape } from '../resources/shape.ts';
 import { badRequest } from '../status.ts';
 
 const DIRECTIVE = '$patch';
@@ -14,12 +14,12 @@ const RETAIN = '$retainKeys';
  *
  * @throws StatusError 400 for an unknown directive or an item without its merge key
  */
-export function strategicPatch(target: unknown, patch: unknown, shape: Shape): unknown {
+export function strategicPatch(target: unknown, patch: unknown, shape: ResourceShape): unknown {
   if (!isRecord(patch)) return patch;
   return mergeObject(isRecord(target) ? target : {}, patch, shape);
 }
 
-function mergeObject(target: Json, patch: Json, shape: Shape): Json {
+function mergeObject(target: Json, patch: Json, shape: ResourceShape): Json {
   const directive = patch[DIRECTIVE];
   if (directive === 'replace') return withoutDirectives(patch);
   if (directive === 'delete') return {};
@@ -41,7 +41,7 @@ function mergeObject(target: Json, patch: Json, shape: Shape): Json {
 const pickFields = (target: Json, names: readonly unknown[]): Json =>
   Object.fromEntries(Object.entries(target).filter(([name]) => names.includes(name)));
 
-function mergeField(target: unknown, value: unknown, shape: Shape): unknown {
+function mergeField(target: unknown, value: unknown, shape: ResourceShape): unknown {
   if (isRecord(value)) return mergeObject(isRecord(target) ? target : {}, value, shape);
   if (!Array.isArray(value)) return value;
   if (shape.mergeKey !== undefined) return mergeList(list(target), value, shape.mergeKey, shape.items ?? ANY);
@@ -52,7 +52,12 @@ function mergeField(target: unknown, value: unknown, shape: Shape): unknown {
   return value.map(removeDirectives);
 }
 
-function mergeList(target: readonly unknown[], patch: readonly unknown[], key: string, items: Shape): unknown[] {
+function mergeList(
+  target: readonly unknown[],
+  patch: readonly unknown[],
+  key: string,
+  items: ResourceShape,
+): unknown[] {
   if (patch.some((item) => isRecord(item) && item[DIRECTIVE] === 'replace')) {
     return patch.filter((item) => !(isRecord(item) && item[DIRECTIVE] === 'replace')).map(removeDirectives);
   }
@@ -95,7 +100,7 @@ function deleteItems(out: Json, patch: Json): void {
 }
 
 /** Sorts the merged lists for which the patch defines an order. */
-function orderItems(out: Json, patch: Json, shape: Shape, target: Json): void {
+function orderItems(out: Json, patch: Json, shape: ResourceShape, target: Json): void {
   for (const [name, wanted] of Object.entries(patch)) {
     if (!name.startsWith(ORDER)) continue;
     const field = name.slice(ORDER.length);

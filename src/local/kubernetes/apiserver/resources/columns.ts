@@ -2,7 +2,7 @@
 import { humanDuration } from '#lib';
 import { type ApiObject, at, text } from '../json.ts';
 
-export interface Column {
+export interface PrintedColumn {
   readonly name: string;
   /** OpenAPI type. Cells of type `date` are displayed as ages. */
   readonly type: string;
@@ -26,25 +26,26 @@ export function age(time: unknown, nowMs: number): string {
 /** Returns a column whose cells are computed by a function. */
 export function column(
   name: string,
-  value: Column['value'],
-  options: Partial<Omit<Column, 'name' | 'value'>> = {},
-): Column {
+  value: PrintedColumn['value'],
+  options: Partial<Omit<PrintedColumn, 'name' | 'value'>> = {},
+): PrintedColumn {
   return { name, type: 'string', ...options, value };
 }
 
-export const wide = (name: string, value: Column['value']): Column => column(name, value, { priority: 1 });
+export const wide = (name: string, value: PrintedColumn['value']): PrintedColumn =>
+  column(name, value, { priority: 1 });
 
-export const NAME: Column = column('Name', ({ metadata }) => text(metadata.name), { format: 'name' });
-export const AGE: Column = column('Age', ({ metadata }, nowMs) => age(metadata.creationTimestamp, nowMs));
+export const NAME: PrintedColumn = column('Name', ({ metadata }) => text(metadata.name), { format: 'name' });
+export const AGE: PrintedColumn = column('Age', ({ metadata }, nowMs) => age(metadata.creationTimestamp, nowMs));
 
 /** Returns `<none>` for an empty value. */
 export const orNone = (value: unknown): string =>
   value === undefined || value === null || value === '' ? '<none>' : String(value);
 
 /** Returns a column with the text at a path. */
-export const field = (name: string, ...path: readonly string[]): Column =>
+export const field = (name: string, ...path: readonly string[]): PrintedColumn =>
   column(name, (object) => text(at(object, ...path)));
 
 /** Returns a column with the value at a path, or `<none>` if it is missing. */
-export const optional = (name: string, ...path: readonly string[]): Column =>
+export const optionalColumn = (name: string, ...path: readonly string[]): PrintedColumn =>
   column(name, (object) => orNone(at(object, ...path)));

@@ -3,15 +3,15 @@
 import { structuralSchema } from '#api/schema';
 import { put } from '#lib';
 import { isRecord, type Json } from '../json.ts';
-import type { Cause } from '../status.ts';
-import { type Shape, schemaShape } from './shape.ts';
+import type { StatusCause } from '../status.ts';
+import { type ResourceShape, schemaShape } from './shape.ts';
 
 export interface CrdSchema {
   /** Number of rules that are not evaluated. */
   readonly unknownRules: number;
   /** The schema in the CustomResourceDefinition. */
   readonly openapi: Json;
-  readonly shape: Shape;
+  readonly shape: ResourceShape;
   /** Drops unknown fields and returns their paths. */
   prune(object: Json): { readonly object: Json; readonly unknown: readonly string[] };
   applyDefaults(object: Json): Json;
@@ -19,7 +19,7 @@ export interface CrdSchema {
    * @param old the object that is replaced, for transition rules
    * @param part `status` if only the status is written
    */
-  validate(object: Json, old?: Json, part?: 'status', known?: readonly Cause[]): readonly Cause[];
+  validate(object: Json, old?: Json, part?: 'status', known?: readonly StatusCause[]): readonly StatusCause[];
 }
 
 const META = 'metadata';

@@ -1,7 +1,7 @@
 /** CustomResourceDefinitions: their status, and the resources that they serve. */
 import { type ApiObject, at, isRecord, type Json, list, record, records, text, timestamp } from '../json.ts';
 import { jsonPath } from '../json-path.ts';
-import { AGE, age, type Column, NAME } from './columns.ts';
+import { AGE, age, NAME, type PrintedColumn } from './columns.ts';
 import { crdSchema } from './crd-schema.ts';
 import type { Resource, ScalePaths } from './registry.ts';
 import { byPriority } from './versions.ts';
@@ -38,7 +38,7 @@ function conditions(nowMs: number): Json[] {
 }
 
 /** Returns the resources that a definition serves. */
-export function resourcesOf(definition: ApiObject): { resource: Resource; isStored: boolean }[] {
+export function crdResources(definition: ApiObject): { resource: Resource; isStored: boolean }[] {
   const spec = record(definition.spec);
   const versions = records(spec.versions);
   const stored = text(versions.find(({ storage }) => storage === true)?.name);
@@ -116,12 +116,12 @@ function scalePaths(scale: unknown): ScalePaths | undefined {
   };
 }
 
-function printerColumns(declared: readonly Json[]): readonly Column[] {
+function printerColumns(declared: readonly Json[]): readonly PrintedColumn[] {
   if (declared.length === 0) return [NAME, AGE];
   return [NAME, ...declared.map(printerColumn)];
 }
 
-function printerColumn(declared: Json): Column {
+function printerColumn(declared: Json): PrintedColumn {
   const path = jsonPath(text(declared.jsonPath));
   const type = text(declared.type);
   const priority = declared.priority;

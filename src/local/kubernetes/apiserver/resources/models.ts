@@ -3,7 +3,7 @@
  * Kubernetes' own OpenAPI document. The models omit merge keys, so that this file adds them.
  */
 import * as generated from '@kubernetes/client-node';
-import { ANY, type Shape } from './shape.ts';
+import { ANY, type ResourceShape } from './shape.ts';
 
 interface Attribute {
   readonly baseName: string;
@@ -97,16 +97,16 @@ const ATOMIC_MAPS: ReadonlySet<string> = new Set([
 ]);
 
 const models = new Map<string, unknown>(Object.entries(generated));
-const shapes = new Map<string, Shape>();
+const shapes = new Map<string, ResourceShape>();
 
 /** Returns the shape of a generated model such as `V1Pod`. Its fields are computed on first use. */
-export function modelShape(name: string): Shape {
+export function modelShape(name: string): ResourceShape {
   const known = shapes.get(name);
   if (known) return known;
   const model: unknown = models.get(name);
   if (!isModel(model)) return ANY;
-  let fields: ReadonlyMap<string, Shape> | undefined;
-  const shape: Shape = {
+  let fields: ReadonlyMap<string, ResourceShape> | undefined;
+  const shape: ResourceShape = {
     type: 'object',
     name,
     ...(ATOMIC_TYPES.has(name) && { atomic: true }),
@@ -119,7 +119,7 @@ export function modelShape(name: string): Shape {
   return shape;
 }
 
-function attribute(model: string, { baseName, type, format }: Attribute): Shape {
+function attribute(model: string, { baseName, type, format }: Attribute): ResourceShape {
   const path = `${model}.${baseName}`;
   if (path === 'V1NodeAllocatableResourceClaimStatus.resources') return { type: 'map', items: { type: 'quantity' } };
   const shape = shapeOfType(type, format, baseName);
@@ -130,7 +130,7 @@ function attribute(model: string, { baseName, type, format }: Attribute): Shape 
   return keys?.[0] === undefined ? shape : { ...shape, keys, mergeKey: keys[0] };
 }
 
-function shapeOfType(type: string, format: string, field: string): Shape {
+function shapeOfType(type: string, format: string, field: string): ResourceShape {
   const items = /^Array<(.*)>$/.exec(type)?.[1];
   // Kubernetes does not have lists of floating-point numbers.
   if (items !== undefined) return { type: 'list', items: shapeOfType(items, 'int64', field) };

@@ -1,6 +1,6 @@
 /** Properties of each served resource: names, scope, subresources, and conversion between versions. */
 import type { ApiObject } from '../json.ts';
-import type { Column } from './columns.ts';
+import type { PrintedColumn } from './columns.ts';
 import type { CrdSchema } from './crd-schema.ts';
 
 /** JSON paths (`.spec.replicas`) of the scale subresource. */
@@ -37,7 +37,7 @@ export interface Resource {
   readonly model?: string;
   /** Schema of custom resources. */
   readonly schema?: CrdSchema;
-  readonly columns?: readonly Column[];
+  readonly columns?: readonly PrintedColumn[];
   /** Fields that field selectors support in addition to metadata.name and metadata.namespace. */
   readonly selectableFields: readonly string[];
   /** Warnings that requests for this resource return. */
@@ -50,7 +50,7 @@ export interface Resource {
 export const groupVersion = ({ group, version }: Pick<Resource, 'group' | 'version'>): string =>
   group === '' ? version : `${group}/${version}`;
 
-export const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const;
+export const API_VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const;
 
 /** All resources of a server, by group, version and plural. Custom resources are added and removed at runtime. */
 export interface Registry {

@@ -1,7 +1,7 @@
 /** Types of fields, for merging, pruning and documents. Built-in and custom resources use the same representation. */
 import { isRecord, type Json, list, record, text } from '../json.ts';
 
-export interface Shape {
+export interface ResourceShape {
   readonly type:
     | 'object'
     | 'map'
@@ -14,9 +14,9 @@ export interface Shape {
     | 'intOrString'
     | 'any';
   /** Fields of an object. */
-  readonly fields?: ReadonlyMap<string, Shape>;
+  readonly fields?: ReadonlyMap<string, ResourceShape>;
   /** Items of a list or a map. */
-  readonly items?: Shape;
+  readonly items?: ResourceShape;
   /** Fields that identify a list item in server-side apply. */
   readonly keys?: readonly string[];
   /** Field that identifies a list item in a strategic merge patch. */
@@ -29,16 +29,16 @@ export interface Shape {
   readonly name?: string;
 }
 
-export const ANY: Shape = { type: 'any' };
+export const ANY: ResourceShape = { type: 'any' };
 
 /** Returns the shape of a field, or ANY if it is unknown. */
-export function fieldShape(shape: Shape, name: string): Shape {
+export function fieldShape(shape: ResourceShape, name: string): ResourceShape {
   if (shape.type === 'map') return shape.items ?? ANY;
   return shape.fields?.get(name) ?? ANY;
 }
 
 /** Returns the shape that a CustomResourceDefinition's schema describes. */
-export function schemaShape(schema: unknown): Shape {
+export function schemaShape(schema: unknown): ResourceShape {
   const node = record(schema);
   if (node['x-kubernetes-int-or-string'] === true) return { type: 'intOrString' };
   if (node.type === 'array') return listShape(node);
@@ -48,7 +48,7 @@ export function schemaShape(schema: unknown): Shape {
   return ANY;
 }
 
-function listShape(node: Json): Shape {
+function listShape(node: Json): ResourceShape {
   const items = schemaShape(node.items);
   if (node['x-kubernetes-list-type'] === 'map') {
     return { type: 'list', items, keys: list(node['x-kubernetes-list-map-keys']).map(text) };
@@ -56,7 +56,7 @@ function listShape(node: Json): Shape {
   return { type: 'list', items, ...(node['x-kubernetes-list-type'] === 'set' && { set: true }) };
 }
 
-function objectShape(node: Json): Shape {
+function objectShape(node: Json): ResourceShape {
   const atomic = node['x-kubernetes-map-type'] === 'atomic' ? { atomic: true } : {};
   if (isRecord(node.properties)) {
     const fields = Object.entries(node.properties).map(([name, child]) => [name, schemaShape(child)] as const);

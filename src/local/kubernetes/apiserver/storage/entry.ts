@@ -2,7 +2,7 @@
 import type { ApiObject } from '../json.ts';
 import type { Resource } from '../resources/registry.ts';
 
-export class Entry {
+export class StoredEntry {
   readonly key: string;
   readonly object: ApiObject;
   readonly revision: number;
@@ -43,9 +43,9 @@ export class Entry {
   }
 
   /** Returns the same object with another revision, for deletion events. */
-  at(revision: number): Entry {
+  at(revision: number): StoredEntry {
     const metadata = { ...this.object.metadata, resourceVersion: String(revision) };
-    return new Entry(this.key, { ...this.object, metadata }, revision);
+    return new StoredEntry(this.key, { ...this.object, metadata }, revision);
   }
 }
 

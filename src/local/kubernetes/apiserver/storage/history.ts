@@ -1,34 +1,34 @@
 /**
  * Recent events of one collection. Watches resume from them, and lists at old revisions are reconstructed from them.
  */
-import type { Entry } from './entry.ts';
+import type { StoredEntry } from './entry.ts';
 
-export interface Change {
+export interface StoredChange {
   readonly revision: number;
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   /** The object after this change. For a deletion, its last state with the revision of the deletion. */
-  readonly entry: Entry;
-  readonly before: Entry | undefined;
+  readonly entry: StoredEntry;
+  readonly before: StoredEntry | undefined;
 }
 
 export class History {
   /** Highest revision whose changes have been discarded. */
   compacted = 0;
   readonly #limit: number;
-  #changes: Change[] = [];
+  #changes: StoredChange[] = [];
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  push(change: Change): void {
+  push(change: StoredChange): void {
     this.#changes.push(change);
     // discards a quarter in one step, because each removal from the front copies the array
     if (this.#changes.length > this.#limit * 1.25) this.#forget(this.#changes.length - this.#limit);
   }
 
   /** Returns the changes after `revision`, oldest first, or undefined if some of them have been discarded. */
-  since(revision: number): readonly Change[] | undefined {
+  since(revision: number): readonly StoredChange[] | undefined {
     if (revision < this.compacted) return undefined;
     return this.#changes.slice(this.#indexAfter(revision));
   }

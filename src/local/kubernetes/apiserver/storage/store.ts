@@ -1,16 +1,16 @@
 /** Object storage: collections with a common revision counter, with history, owner index and listeners. */
 import type { ApiObject } from '../json.ts';
-import { Entry } from './entry.ts';
-import { type Change, History } from './history.ts';
+import { StoredEntry } from './entry.ts';
+import { History, type StoredChange } from './history.ts';
 
-export type Listener = (change: Change, storage: string) => void;
+export type Listener = (change: StoredChange, storage: string) => void;
 
-export const keyOf = (namespace: string | undefined, name: string): string => `${namespace ?? ''}/${name}`;
+export const storageKey = (namespace: string | undefined, name: string): string => `${namespace ?? ''}/${name}`;
 
 const NOTHING: readonly never[] = [];
 
 class Collection {
-  readonly entries = new Map<string, Entry>();
+  readonly entries = new Map<string, StoredEntry>();
   readonly history: History;
   readonly listeners = new Set<Listener>();
   /** Sorted keys. Undefined until the first list. */
@@ -39,7 +39,7 @@ function withdraw(sorted: string[] | undefined, key: string): void {
 }
 
 /** Location of an object with a UID. */
-export interface Place {
+export interface StoragePlace {
   readonly storage: string;
   readonly key: string;
 }
@@ -50,28 +50,28 @@ export class ObjectStore {
   readonly #limit: number;
   readonly #collections = new Map<string, Collection>();
   readonly #listeners = new Set<Listener>();
-  readonly #byUid = new Map<string, Place>();
-  readonly #dependents = new Map<string, Map<string, Place>>();
+  readonly #byUid = new Map<string, StoragePlace>();
+  readonly #dependents = new Map<string, Map<string, StoragePlace>>();
 
   /** @param historyLimit number of changes that are kept per collection */
   constructor(historyLimit: number) {
     this.#limit = historyLimit;
   }
 
-  get(storage: string, namespace: string | undefined, name: string): Entry | undefined {
-    return this.#collections.get(storage)?.entries.get(keyOf(namespace, name));
+  get(storage: string, namespace: string | undefined, name: string): StoredEntry | undefined {
+    return this.#collections.get(storage)?.entries.get(storageKey(namespace, name));
   }
 
-  at(place: Place): Entry | undefined {
+  at(place: StoragePlace): StoredEntry | undefined {
     return this.#collections.get(place.storage)?.entries.get(place.key);
   }
 
   /** Returns all entries, sorted by namespace and name. */
-  list(storage: string, namespace?: string): readonly Entry[] {
+  list(storage: string, namespace?: string): readonly StoredEntry[] {
     const collection = this.#collection(storage);
     collection.sortedKeys ??= [...collection.entries.keys()].sort();
     if (collection.entries.size === 0) return NOTHING;
-    const found: Entry[] = [];
+    const found: StoredEntry[] = [];
     const prefix = namespace === undefined ? '' : `${namespace}/`;
     for (const key of collection.sortedKeys) {
       if (prefix !== '' && !key.startsWith(prefix)) continue;
@@ -82,7 +82,7 @@ export class ObjectStore {
   }
 
   /** Returns the entries at `revision`, or undefined if this revision has been discarded. */
-  listAt(storage: string, namespace: string | undefined, revision: number): readonly Entry[] | undefined {
+  listAt(storage: string, namespace: string | undefined, revision: number): readonly StoredEntry[] | undefined {
     const changes = this.#collection(storage).history.since(revision);
     if (!changes) return undefined;
     const entries = new Map(this.list(storage, namespace).map((entry) => [entry.key, entry]));
@@ -96,13 +96,13 @@ export class ObjectStore {
   }
 
   /** Stores an object with the next revision and notifies the listeners. */
-  put(storage: string, object: ApiObject): Entry {
+  put(storage: string, object: ApiObject): StoredEntry {
     const collection = this.#collection(storage);
-    const key = keyOf(object.metadata.namespace, object.metadata.name);
+    const key = storageKey(object.metadata.namespace, object.metadata.name);
     const before = collection.entries.get(key);
     const revision = ++this.revision;
     const metadata = { ...object.metadata, resourceVersion: String(revision) };
-    const entry = new Entry(key, { ...object, metadata }, revision);
+    const entry = new StoredEntry(key, { ...object, metadata }, revision);
     collection.entries.set(key, entry);
     if (before) this.#unlink(before);
     else collection.sortedKeys?.splice(placeIn(collection.sortedKeys, key), 0, key);
@@ -112,7 +112,7 @@ export class ObjectStore {
   }
 
   /** Removes an object. Returns its last state with the revision of the removal. */
-  remove(storage: string, entry: Entry): Entry {
+  remove(storage: string, entry: StoredEntry): StoredEntry {
     const collection = this.#collection(storage);
     const revision = ++this.revision;
     const gone = entry.at(revision);
@@ -124,7 +124,7 @@ export class ObjectStore {
   }
 
   /** Returns the changes after `revision`, oldest first, or undefined if some of them have been discarded. */
-  since(storage: string, revision: number): readonly Change[] | undefined {
+  since(storage: string, revision: number): readonly StoredChange[] | undefined {
     return this.#collection(storage).history.since(revision);
   }
 
@@ -146,12 +146,12 @@ export class ObjectStore {
   }
 
   /** Returns the location of the object with this UID, or undefined if it does not exist. */
-  placeOf(uid: string): Place | undefined {
+  placeOf(uid: string): StoragePlace | undefined {
     return this.#byUid.get(uid);
   }
 
   /** Returns the objects whose owner references contain this UID. */
-  dependentsOf(uid: string): readonly Place[] {
+  dependentsOf(uid: string): readonly StoragePlace[] {
     return [...(this.#dependents.get(uid)?.values() ?? [])];
   }
 
@@ -164,25 +164,25 @@ export class ObjectStore {
     return collection;
   }
 
-  #announce(storage: string, collection: Collection, change: Change): void {
+  #announce(storage: string, collection: Collection, change: StoredChange): void {
     collection.history.push(change);
     for (const listener of collection.listeners) listener(change, storage);
     for (const listener of this.#listeners) listener(change, storage);
   }
 
-  #link(storage: string, entry: Entry): void {
+  #link(storage: string, entry: StoredEntry): void {
     const { uid, ownerReferences } = entry.object.metadata;
     if (uid === undefined) return;
     const place = { storage, key: entry.key };
     this.#byUid.set(uid, place);
     for (const owner of ownerReferences ?? []) {
-      const dependents = this.#dependents.get(owner.uid) ?? new Map<string, Place>();
+      const dependents = this.#dependents.get(owner.uid) ?? new Map<string, StoragePlace>();
       dependents.set(uid, place);
       this.#dependents.set(owner.uid, dependents);
     }
   }
 
-  #unlink(entry: Entry): void {
+  #unlink(entry: StoredEntry): void {
     const { uid, ownerReferences } = entry.object.metadata;
     if (uid === undefined) return;
     this.#byUid.delete(uid);

@@ -1,8 +1,8 @@
 /** Objects as rows of a `meta.k8s.io/v1` Table. kubectl prints such tables. */
 import { type ApiObject, at, type Json, records, text } from '../json.ts';
-import { AGE, type Column, column, NAME, orNone, wide } from '../resources/columns.ts';
+import { AGE, column, NAME, orNone, type PrintedColumn, wide } from '../resources/columns.ts';
 import type { Resource } from '../resources/registry.ts';
-import type { Entry } from '../storage/entry.ts';
+import type { StoredEntry } from '../storage/entry.ts';
 import { OTHER_COLUMNS } from './others.ts';
 import { POD_COLUMNS } from './pods.ts';
 import {
@@ -43,7 +43,7 @@ const kernel = (node: ApiObject): string => {
   return architecture === '' ? version : `${version} (${architecture})`;
 };
 
-const NODE_COLUMNS: readonly Column[] = [
+const NODE_COLUMNS: readonly PrintedColumn[] = [
   NAME,
   column('Status', status),
   column('Roles', roles),
@@ -56,7 +56,7 @@ const NODE_COLUMNS: readonly Column[] = [
   wide('Container-Runtime', info('containerRuntimeVersion')),
 ];
 
-const BUILT_IN: Readonly<Record<string, readonly Column[]>> = {
+const BUILT_IN: Readonly<Record<string, readonly PrintedColumn[]>> = {
   ...OTHER_COLUMNS,
   pods: POD_COLUMNS,
   nodes: NODE_COLUMNS,
@@ -68,27 +68,27 @@ const BUILT_IN: Readonly<Record<string, readonly Column[]>> = {
 };
 
 /** Columns of built-in kinds that neither the operator nor the local cluster uses, such as Ingress. */
-const DEFAULT: readonly Column[] = [NAME, AGE];
+const DEFAULT: readonly PrintedColumn[] = [NAME, AGE];
 
 /** Part of the object that rows contain in addition to the cells. */
 export type IncludeObject = 'Metadata' | 'Object' | 'None';
 
 /** Returns an object with its metadata only. */
-export const partialMetadata = (entry: Entry, resource: Resource): Json => ({
+export const partialMetadata = (entry: StoredEntry, resource: Resource): Json => ({
   kind: 'PartialObjectMetadata',
   apiVersion: 'meta.k8s.io/v1',
   metadata: entry.in(resource).metadata,
 });
 
-export function table(
+export function printedTable(
   resource: Resource,
-  entries: readonly Entry[],
+  entries: readonly StoredEntry[],
   metadata: Json,
   include: IncludeObject,
   nowMs: number,
 ): Json {
   const columns = resource.columns ?? BUILT_IN[resource.storage] ?? DEFAULT;
-  const object = (entry: Entry): Json =>
+  const object = (entry: StoredEntry): Json =>
     include === 'None'
       ? { object: null }
       : { object: include === 'Object' ? entry.in(resource) : partialMetadata(entry, resource) };

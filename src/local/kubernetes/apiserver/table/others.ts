@@ -1,6 +1,16 @@
 /** Columns of the remaining kinds that kubectl prints in a specific form. */
 import { type ApiObject, at, list, record, records, text } from '../json.ts';
-import { AGE, age, type Column, column, field, NAME, optional, orNone, wide } from '../resources/columns.ts';
+import {
+  AGE,
+  age,
+  column,
+  field,
+  NAME,
+  optionalColumn,
+  orNone,
+  type PrintedColumn,
+  wide,
+} from '../resources/columns.ts';
 import { selectorText } from '../selectors.ts';
 
 const lastSeen = (event: ApiObject): unknown =>
@@ -10,7 +20,7 @@ const lastSeen = (event: ApiObject): unknown =>
   event.firstTimestamp ??
   event.metadata.creationTimestamp;
 
-const EVENT_COLUMNS: readonly Column[] = [
+const EVENT_COLUMNS: readonly PrintedColumn[] = [
   column('Last Seen', (event, nowMs) => age(lastSeen(event), nowMs)),
   field('Type', 'type'),
   field('Reason', 'reason'),
@@ -34,7 +44,7 @@ const EVENT_COLUMNS: readonly Column[] = [
   column('Name', ({ metadata }) => metadata.name, { format: 'name', priority: 1 }),
 ];
 
-const limit = (name: string, path: string): Column =>
+const limit = (name: string, path: string): PrintedColumn =>
   column(name, (budget) => {
     const value = at(budget, 'spec', path);
     return value === undefined ? 'N/A' : String(value);
@@ -89,7 +99,7 @@ function claimState({ metadata, status }: ApiObject): string {
 
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
 
-export const OTHER_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
+export const OTHER_COLUMNS: Readonly<Record<string, readonly PrintedColumn[]>> = {
   events: EVENT_COLUMNS,
   namespaces: [NAME, field('Status', 'status', 'phase'), AGE],
   configmaps: [
@@ -101,7 +111,7 @@ export const OTHER_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   services: [
     NAME,
     field('Type', 'spec', 'type'),
-    optional('Cluster-IP', 'spec', 'clusterIP'),
+    optionalColumn('Cluster-IP', 'spec', 'clusterIP'),
     column('External-IP', externalAddress),
     column('Port(s)', servicePorts),
     AGE,

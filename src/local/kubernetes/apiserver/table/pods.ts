@@ -1,7 +1,7 @@
 /** Columns of pods. */
 import { humanDuration } from '#lib';
 import { type ApiObject, at, type Json, record, records, text } from '../json.ts';
-import { AGE, type Column, column, NAME, orNone, wide } from '../resources/columns.ts';
+import { AGE, column, NAME, orNone, type PrintedColumn, wide } from '../resources/columns.ts';
 
 const statuses = (pod: ApiObject, field: string): readonly Json[] => records(at(pod, 'status', field));
 
@@ -56,7 +56,7 @@ function gates(pod: ApiObject): string {
   return `${met.length}/${wanted.length}`;
 }
 
-export const POD_COLUMNS: readonly Column[] = [
+export const POD_COLUMNS: readonly PrintedColumn[] = [
   NAME,
   column('Ready', ready),
   column('Status', status),

@@ -1,7 +1,7 @@
 /** Columns of workloads and Jobs. */
 import { humanDuration } from '#lib';
 import { type ApiObject, at, records, text } from '../json.ts';
-import { AGE, type Column, column, NAME, orNone, wide } from '../resources/columns.ts';
+import { AGE, column, NAME, orNone, type PrintedColumn, wide } from '../resources/columns.ts';
 import { selectorText } from '../selectors.ts';
 
 const number =
@@ -9,7 +9,8 @@ const number =
   (object: ApiObject): number =>
     Number(at(object, ...path) ?? 0);
 
-const count = (name: string, ...path: readonly string[]): Column => column(name, number(...path), { type: 'integer' });
+const count = (name: string, ...path: readonly string[]): PrintedColumn =>
+  column(name, number(...path), { type: 'integer' });
 
 const containers =
   (field: string, ...path: readonly string[]) =>
@@ -24,7 +25,7 @@ const SELECTOR = wide('Selector', (object) => orNone(selectorText(at(object, 'sp
 /** Last columns of most workloads. */
 const PODS = [AGE, CONTAINERS, IMAGES, SELECTOR];
 
-export const DEPLOYMENT_COLUMNS: readonly Column[] = [
+export const DEPLOYMENT_COLUMNS: readonly PrintedColumn[] = [
   NAME,
   column('Ready', (d) => `${number('status', 'readyReplicas')(d)}/${number('spec', 'replicas')(d)}`),
   // Numbers in text columns, as in Kubernetes.
@@ -33,7 +34,7 @@ export const DEPLOYMENT_COLUMNS: readonly Column[] = [
   ...PODS,
 ];
 
-export const REPLICA_SET_COLUMNS: readonly Column[] = [
+export const REPLICA_SET_COLUMNS: readonly PrintedColumn[] = [
   NAME,
   count('Desired', 'spec', 'replicas'),
   count('Current', 'status', 'replicas'),
@@ -41,7 +42,7 @@ export const REPLICA_SET_COLUMNS: readonly Column[] = [
   ...PODS,
 ];
 
-export const STATEFUL_SET_COLUMNS: readonly Column[] = [
+export const STATEFUL_SET_COLUMNS: readonly PrintedColumn[] = [
   NAME,
   column('Ready', (s) => `${number('status', 'readyReplicas')(s)}/${number('spec', 'replicas')(s)}`),
   AGE,
@@ -49,7 +50,7 @@ export const STATEFUL_SET_COLUMNS: readonly Column[] = [
   IMAGES,
 ];
 
-export const DAEMON_SET_COLUMNS: readonly Column[] = [
+export const DAEMON_SET_COLUMNS: readonly PrintedColumn[] = [
   NAME,
   count('Desired', 'status', 'desiredNumberScheduled'),
   count('Current', 'status', 'currentNumberScheduled'),
@@ -78,7 +79,7 @@ function jobDuration(job: ApiObject, nowMs: number): string {
   return humanDuration((Number.isNaN(completed) ? nowMs : completed) - started);
 }
 
-export const JOB_COLUMNS: readonly Column[] = [
+export const JOB_COLUMNS: readonly PrintedColumn[] = [
   NAME,
   column('Status', jobStatus),
   column(

@@ -6,8 +6,8 @@ import type { DaemonSet, Node, Pod } from '#api/objects';
 import type { Cache } from '../../../cache.ts';
 import { controllerOf } from '../../../owner-references.ts';
 import { isOver } from '../../scheduler/cluster.ts';
-import { belongs, nodeOf, REVISION_LABEL } from './daemon-pods.ts';
-import { isReady } from './pods.ts';
+import { belongs, nodeOfDaemon, REVISION_LABEL } from './daemon-pods.ts';
+import { isPodReady } from './pods.ts';
 
 /** Contribution of one node to the status. */
 interface Tally {
@@ -34,7 +34,7 @@ const combineTallies = (one: Tally, other: Tally, sign: 1 | -1): Tally => ({
 /** Index of pods by their DaemonSet and the node to which they are bound or pinned. */
 const daemonPlace = (pod: Pod): string | undefined => {
   const owner = controllerOf(pod);
-  return owner?.kind === 'DaemonSet' ? placeOf(owner.uid, nodeOf(pod)) : undefined;
+  return owner?.kind === 'DaemonSet' ? placeOf(owner.uid, nodeOfDaemon(pod)) : undefined;
 };
 
 const placeOf = (uid: string, node: string): string => `${uid}/${node}`;
@@ -67,7 +67,8 @@ export class Coverage {
     this.#nodes = nodes;
     this.#pods = pods;
     for (const { metadata } of nodes.list()) this.#changed.add(metadata.name);
-    for (const pod of pods.list()) if (controllerOf(pod)?.uid === set.metadata.uid) this.#changed.add(nodeOf(pod));
+    for (const pod of pods.list())
+      if (controllerOf(pod)?.uid === set.metadata.uid) this.#changed.add(nodeOfDaemon(pod));
   }
 
   /** Marks a node as changed. */
@@ -153,9 +154,9 @@ export class Coverage {
       wanted: run ? 1 : 0,
       placed: placed.length,
       misplaced: counted.length - placed.length,
-      ready: placed.filter(isReady).length,
+      ready: placed.filter(isPodReady).length,
       updated: placed.filter((pod) => this.#isUpdated(pod)).length,
-      unsettled: present.filter((pod) => !isReady(pod) || isLeaving(pod)).length,
+      unsettled: present.filter((pod) => !isPodReady(pod) || isLeaving(pod)).length,
     };
   }
 

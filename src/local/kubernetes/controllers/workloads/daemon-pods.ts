@@ -60,7 +60,7 @@ export function podFor(set: DaemonSet, node: Node, revision: string): Pod {
 }
 
 /** Returns the node to which a daemon pod is bound or pinned. */
-export function nodeOf(pod: Pod): string {
+export function nodeOfDaemon(pod: Pod): string {
   const required = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   return pod.spec.nodeName ?? required?.nodeSelectorTerms[0]?.matchFields?.[0]?.values?.[0] ?? '';
 }

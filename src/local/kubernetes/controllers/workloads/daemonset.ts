@@ -11,7 +11,7 @@ import { eventReporter, type Parts, type Report } from '../../../parts.ts';
 import type { Loop } from '../loop.ts';
 import { control } from './control.ts';
 import { Coverage } from './daemon-coverage.ts';
-import { nodeOf, podFor } from './daemon-pods.ts';
+import { nodeOfDaemon, podFor } from './daemon-pods.ts';
 import { createPod, deletePod, hashOf } from './pods.ts';
 import { writeStatus } from './status.ts';
 
@@ -52,7 +52,7 @@ class DaemonSets {
     });
     this.#pods.subscribe((now, before) => {
       for (const pod of [now, before])
-        if (pod !== undefined) this.#coverage.get(controllerUid(pod) ?? '')?.changed(nodeOf(pod));
+        if (pod !== undefined) this.#coverage.get(controllerUid(pod) ?? '')?.changed(nodeOfDaemon(pod));
     });
     this.#nodes.subscribe((now, before) => {
       const name = (now ?? before)?.metadata.name ?? '';

@@ -4,14 +4,14 @@ import { type Condition, POD, type Pod } from '#api/objects';
 import { keyOf } from '#kube/client';
 import { timestamp } from '#lib';
 import type { Cache } from '../../../cache.ts';
-import { isConflict } from '../../../client.ts';
+import { isAnyConflict } from '../../../client.ts';
 import { withConditions } from '../../../conditions.ts';
 import { controllerOf, controllerUid, isOwnedBy, ownerReference } from '../../../owner-references.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
 import { isOver } from '../../scheduler/cluster.ts';
 import { control } from './control.ts';
 import { DEPLOYMENTS, REPLICA_SETS, type Scaled } from './kinds.ts';
-import { hashOf, podsOf } from './pods.ts';
+import { hashOf, ownedPods } from './pods.ts';
 import { limitsOf, replicasOf, rolloutStep, type SetState, sizesAfterScaling } from './rollout.ts';
 import { writeStatus } from './status.ts';
 
@@ -96,7 +96,7 @@ class Deployments {
       if (replicas > 0) this.#report(deployment, 'Normal', 'ScalingReplicaSet', message);
       return made;
     } catch (error) {
-      const present = isConflict(error) ? await this.#parts.client.find(REPLICA_SETS, set.metadata) : undefined;
+      const present = isAnyConflict(error) ? await this.#parts.client.find(REPLICA_SETS, set.metadata) : undefined;
       if (!present || !isOwnedBy(present, deployment)) throw error;
       return present;
     }
@@ -147,7 +147,7 @@ class Deployments {
     return {
       replicas: replicasOf(set),
       available: Math.min(set.status?.availableReplicas ?? 0, replicasOf(set)),
-      pods: podsOf(this.#parts, set).filter((pod) => !isOver(pod)).length,
+      pods: ownedPods(this.#parts, set).filter((pod) => !isOver(pod)).length,
     };
   }
 

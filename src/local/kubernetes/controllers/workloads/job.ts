@@ -10,7 +10,7 @@ import { isOver } from '../../scheduler/cluster.ts';
 import { control } from './control.ts';
 import { hasRestartedTooOften, isFinished, JobHistory, replacesEndedOnly } from './job-history.ts';
 import { JOBS, type Job } from './kinds.ts';
-import { createPod, deletePod, isActive, isReady, podOf, podsOf } from './pods.ts';
+import { createPod, deletePod, isPodActive, isPodReady, ownedPods, podOf } from './pods.ts';
 import { scaleDownOrder } from './scale-down-order.ts';
 import { writeStatus } from './status.ts';
 
@@ -111,7 +111,7 @@ class Jobs {
     const now = timestamp(this.#parts.clock.now());
     await writeStatus(this.#parts, JOBS, job, {
       active: active.length,
-      ready: active.filter(isReady).length,
+      ready: active.filter(isPodReady).length,
       terminating: terminating.length,
       succeeded: history.succeeded,
       failed: history.failed,
@@ -123,8 +123,12 @@ class Jobs {
   }
 
   #podsOf(job: Job): Pods {
-    const all = podsOf(this.#parts, job);
-    return { all, active: all.filter(isActive), terminating: all.filter((pod) => !isActive(pod) && !isOver(pod)) };
+    const all = ownedPods(this.#parts, job);
+    return {
+      all,
+      active: all.filter(isPodActive),
+      terminating: all.filter((pod) => !isPodActive(pod) && !isOver(pod)),
+    };
   }
 
   #historyOf(job: Job, pods: readonly Pod[]): JobHistory {

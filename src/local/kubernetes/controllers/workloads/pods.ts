@@ -10,7 +10,7 @@ import {
   type PodTemplateSpec,
 } from '#api/objects';
 import { canonicalJson } from '#lib';
-import { isConflict, isGone } from '../../../client.ts';
+import { isAnyConflict, isGone } from '../../../client.ts';
 import { controllerUid, ownerReference } from '../../../owner-references.ts';
 import type { Parts } from '../../../parts.ts';
 import { isOver } from '../../scheduler/cluster.ts';
@@ -19,20 +19,20 @@ import { isOver } from '../../scheduler/cluster.ts';
 export const nodeNameOf = (pod: Pod): string | undefined => pod.spec.nodeName;
 
 /** Returns the pods of an owner, by namespace and controller reference. */
-export const podsOf = ({ caches }: Parts, owner: KubeObject): readonly Pod[] =>
+export const ownedPods = ({ caches }: Parts, owner: KubeObject): readonly Pod[] =>
   caches
     .of(POD)
     .by(controllerUid, owner.metadata.uid ?? '')
     .filter((pod) => pod.metadata.namespace === owner.metadata.namespace);
 
 /** Reports whether a pod is neither finished nor being deleted. Only such pods count as replicas. */
-export const isActive = (pod: Pod): boolean => !isOver(pod) && pod.metadata.deletionTimestamp === undefined;
+export const isPodActive = (pod: Pod): boolean => !isOver(pod) && pod.metadata.deletionTimestamp === undefined;
 
-export const isReady = (pod: Pod): boolean => isTrue(pod, 'Ready');
+export const isPodReady = (pod: Pod): boolean => isTrue(pod, 'Ready');
 
 /** Returns the time at which a pod has been ready for minReadySeconds, or undefined if it is not ready. */
 export function availableAt(pod: Pod, minReadySeconds = 0): number | undefined {
-  if (!isReady(pod)) return undefined;
+  if (!isPodReady(pod)) return undefined;
   if (minReadySeconds === 0) return 0;
   return Date.parse(getCondition(pod, 'Ready')?.lastTransitionTime ?? '') + minReadySeconds * 1000;
 }
@@ -90,6 +90,6 @@ export async function deletePod({ client, caches }: Parts, pod: Pod, gracePeriod
     if (left && isHeld) caches.of(POD).wrote(left);
     else caches.of(POD).removed(pod);
   } catch (error) {
-    if (!isGone(error) && !isConflict(error)) throw error;
+    if (!isGone(error) && !isAnyConflict(error)) throw error;
   }
 }

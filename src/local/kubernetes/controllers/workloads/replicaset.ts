@@ -7,7 +7,7 @@ import { controllerUid } from '../../../owner-references.ts';
 import { eventReporter, type Parts } from '../../../parts.ts';
 import { control } from './control.ts';
 import { REPLICA_SETS, type Scaled } from './kinds.ts';
-import { availableAt, createPod, deletePod, isActive, isAvailable, isReady, podOf, podsOf } from './pods.ts';
+import { availableAt, createPod, deletePod, isAvailable, isPodActive, isPodReady, ownedPods, podOf } from './pods.ts';
 import { scaleDownOrder } from './scale-down-order.ts';
 import { writeStatus } from './status.ts';
 
@@ -26,7 +26,7 @@ export async function startReplicaSets(parts: Parts): Promise<void> {
       : parts.caches
           .of(REPLICA_SETS)
           .by(controllerUid, owner)
-          .flatMap((one) => podsOf(parts, one));
+          .flatMap((one) => ownedPods(parts, one));
   };
 
   const scale = async (set: Scaled, active: readonly Pod[]): Promise<boolean> => {
@@ -50,14 +50,14 @@ export async function startReplicaSets(parts: Parts): Promise<void> {
   await control(parts, {
     kind: REPLICA_SETS,
     async reconcile(set) {
-      const more = await scale(set, podsOf(parts, set).filter(isActive));
-      const pods = podsOf(parts, set).filter(isActive);
+      const more = await scale(set, ownedPods(parts, set).filter(isPodActive));
+      const pods = ownedPods(parts, set).filter(isPodActive);
       const now = clock.now();
       const least = set.spec.minReadySeconds ?? 0;
       await writeStatus(parts, REPLICA_SETS, set, {
         replicas: pods.length,
         fullyLabeledReplicas: pods.length,
-        readyReplicas: pods.filter(isReady).length,
+        readyReplicas: pods.filter(isPodReady).length,
         availableReplicas: pods.filter((pod) => isAvailable(pod, now, least)).length,
         observedGeneration: set.metadata.generation ?? 1,
       });

@@ -1,6 +1,6 @@
 /** Order in which kube-controller-manager deletes surplus pods of a workload. */
 import { type ContainerStatus, getCondition, type Pod } from '#api/objects';
-import { isActive, isReady, restartsOf } from './pods.ts';
+import { isPodActive, isPodReady, restartsOf } from './pods.ts';
 
 const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';
 const PHASES: readonly (string | undefined)[] = ['Pending', 'Unknown', 'Running'];
@@ -40,7 +40,7 @@ function crowding(related: readonly Pod[]): Comparison {
   const pods = new Map<string | undefined, number>();
   for (const pod of related) {
     const { nodeName } = pod.spec;
-    if (isActive(pod)) pods.set(nodeName, (pods.get(nodeName) ?? 0) + 1);
+    if (isPodActive(pod)) pods.set(nodeName, (pods.get(nodeName) ?? 0) + 1);
   }
   return highest(({ spec }) => pods.get(spec.nodeName) ?? 0);
 }
@@ -75,9 +75,9 @@ export function scaleDownOrder(pods: readonly Pod[], surroundings?: Surroundings
   const comparisons: readonly Comparison[] = [
     lowest(({ spec }) => (spec.nodeName ? 1 : 0)),
     lowest(({ status }) => Math.max(0, PHASES.indexOf(status?.phase))),
-    lowest((pod) => (isReady(pod) ? 1 : 0)),
+    lowest((pod) => (isPodReady(pod) ? 1 : 0)),
     ...(surroundings ? [lowest(deletionCost), crowding(surroundings.related)] : []),
-    latest((pod) => Date.parse((isReady(pod) && getCondition(pod, 'Ready')?.lastTransitionTime) || ''), now),
+    latest((pod) => Date.parse((isPodReady(pod) && getCondition(pod, 'Ready')?.lastTransitionTime) || ''), now),
     highest(({ status }) => mostRestarts(status?.containerStatuses)),
     highest(sidecarRestarts),
     latest(({ metadata }) => Date.parse(metadata.creationTimestamp ?? ''), now),

@@ -3,12 +3,12 @@
  */
 
 import { PERSISTENT_VOLUME_CLAIM, type Pod } from '#api/objects';
-import { isConflict } from '../../../client.ts';
+import { isAnyConflict } from '../../../client.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
 import { isOver } from '../../scheduler/cluster.ts';
 import { control } from './control.ts';
 import { type Scaled, STATEFUL_SETS } from './kinds.ts';
-import { createPod, deletePod, hashOf, isAvailable, isReady, podOf, podsOf } from './pods.ts';
+import { createPod, deletePod, hashOf, isAvailable, isPodReady, ownedPods, podOf } from './pods.ts';
 import { writeStatus } from './status.ts';
 
 const REVISION_LABEL = 'controller-revision-hash';
@@ -67,7 +67,7 @@ class StatefulSets {
         await this.#parts.client.create(PERSISTENT_VOLUME_CLAIM, claim);
       } catch (error) {
         // A claim outlives its pod and is reused.
-        if (!isConflict(error)) throw error;
+        if (!isAnyConflict(error)) throw error;
       }
     }
   }
@@ -88,7 +88,7 @@ class StatefulSets {
       if (!pod) await this.#startMember(set, ordinal, revision);
       else if (isOver(pod) && !pod.metadata.deletionTimestamp) await deletePod(this.#parts, pod);
       // A terminating member keeps its name until it is gone, so that its successor has to wait.
-      const isUp = pod !== undefined && isReady(pod) && !pod.metadata.deletionTimestamp;
+      const isUp = pod !== undefined && isPodReady(pod) && !pod.metadata.deletionTimestamp;
       allUp &&= isUp;
       if (!isUp && set.spec.podManagementPolicy !== 'Parallel') return false;
     }
@@ -107,7 +107,7 @@ class StatefulSets {
   }
 
   async #step(set: Scaled, revision: string): Promise<void> {
-    const members = new Map(podsOf(this.#parts, set).map((pod) => [ordinalOf(pod), pod]));
+    const members = new Map(ownedPods(this.#parts, set).map((pod) => [ordinalOf(pod), pod]));
     const allUp = await this.#fill(set, members, revision);
     if (allUp || set.spec.podManagementPolicy === 'Parallel') await this.#trim(set, members, revision, allUp);
   }
@@ -115,13 +115,13 @@ class StatefulSets {
   async reconcile(set: Scaled): Promise<void> {
     const revision = `${set.metadata.name}-${hashOf(set.spec.template)}`;
     await this.#step(set, revision);
-    const pods = podsOf(this.#parts, set).filter((pod) => !isOver(pod));
+    const pods = ownedPods(this.#parts, set).filter((pod) => !isOver(pod));
     const updated = pods.filter((pod) => pod.metadata.labels?.[REVISION_LABEL] === revision);
     const now = this.#parts.clock.now();
     const isDone = updated.length === pods.length;
     await writeStatus(this.#parts, STATEFUL_SETS, set, {
       replicas: pods.length,
-      readyReplicas: pods.filter(isReady).length,
+      readyReplicas: pods.filter(isPodReady).length,
       availableReplicas: pods.filter((pod) => isAvailable(pod, now, set.spec.minReadySeconds)).length,
       updatedReplicas: updated.length,
       currentReplicas: isDone ? pods.length : pods.length - updated.length,

@@ -1,7 +1,7 @@
 /** InterPodAffinity: preferences of the pod for other pods, and preferences of other pods for the pod. */
 import type { Pod, PodAffinityTerm, WeightedPodAffinityTerm } from '#api/objects';
 import { own } from '#lib';
-import { hasAffinity, type Term, termOf } from '../pod-affinity.ts';
+import { type AffinityTerm, hasAffinity, termOf } from '../pod-affinity.ts';
 import type { ClusterView, NodeView } from '../view.ts';
 import { BEST, type Score } from './score.ts';
 
@@ -10,7 +10,7 @@ const REQUIRED_WEIGHT = 1;
 
 interface Weighted {
   readonly weight: number;
-  readonly term: Term;
+  readonly term: AffinityTerm;
 }
 
 /** Sums by topology key and value. */

@@ -7,7 +7,7 @@ import type { ObjectClient } from '../../../../../src/local/client.ts';
 import { cachesInProcess, connectInProcess } from '../../../../../src/local/in-process.ts';
 import { openApi } from '../../../../../src/local/kubernetes/apiserver/api.ts';
 import { Coverage } from '../../../../../src/local/kubernetes/controllers/workloads/daemon-coverage.ts';
-import { nodeOf, podFor } from '../../../../../src/local/kubernetes/controllers/workloads/daemon-pods.ts';
+import { nodeOfDaemon, podFor } from '../../../../../src/local/kubernetes/controllers/workloads/daemon-pods.ts';
 
 let client: ObjectClient;
 let caches: Caches;
@@ -52,7 +52,7 @@ beforeEach(async () => {
   for (const name of ['a', 'b', 'c']) await node(name);
   coverage = opened();
   caches.of(POD).subscribe((now, before) => {
-    for (const pod of [now, before]) if (pod) coverage.changed(nodeOf(pod));
+    for (const pod of [now, before]) if (pod) coverage.changed(nodeOfDaemon(pod));
   });
   caches.of(NODE).subscribe((now, before) => coverage.changed((now ?? before)?.metadata.name ?? ''));
 });

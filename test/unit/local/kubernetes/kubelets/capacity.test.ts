@@ -1,10 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { devices, resourcesOf } from '../../../../../src/local/kubernetes/kubelets/capacity.ts';
+import { devices, kubeletResources } from '../../../../../src/local/kubernetes/kubelets/capacity.ts';
 import { type KubeletConfig, NO_CONFIG } from '../../../../../src/local/kubernetes/kubelets/userdata/config.ts';
 import { hardware, instance } from './fixtures.ts';
 
 const offered = (config: Partial<KubeletConfig> = {}, type: Parameters<typeof hardware>[0] = {}, more: object = {}) =>
-  resourcesOf(instance({ hardware: hardware(type), ...more }), { ...NO_CONFIG, ...config }, { memoryOverhead: 0.075 });
+  kubeletResources(
+    instance({ hardware: hardware(type), ...more }),
+    { ...NO_CONFIG, ...config },
+    { memoryOverhead: 0.075 },
+  );
 
 describe('resourcesOf', () => {
   it('subtracts overhead and reservations like EKS images on an m5.large', () => {

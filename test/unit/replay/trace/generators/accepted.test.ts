@@ -10,7 +10,7 @@ import { GENERATORS, type GeneratorKind, generateTrace } from '../../../../../sr
 import { kindOf } from '../../../../../src/replay/trace/kinds.ts';
 import { BACKOFF_LIMIT } from '../../../../../src/replay/trace/objects.ts';
 import type { TraceEvent } from '../../../../../src/replay/trace/trace.ts';
-import { connect, isConflict, type KubeApi } from '../../../../support/kube-api.ts';
+import { connect, isAnyConflict, type KubeApi } from '../../../../support/kube-api.ts';
 
 const START = Date.parse('2026-01-05T00:00:00Z');
 const WITH_JOBS: readonly string[] = [
@@ -35,7 +35,7 @@ async function refusals(objects: readonly KubeObject[]): Promise<readonly string
     try {
       await client.create(kindOf(objectField(object, 'apply')), object);
     } catch (error) {
-      if (!isConflict(error)) refused.push(`${object.kind} ${object.metadata.name}: ${(error as Error).message}`);
+      if (!isAnyConflict(error)) refused.push(`${object.kind} ${object.metadata.name}: ${(error as Error).message}`);
     }
   }
   return refused;

@@ -6,7 +6,7 @@ import {
   deviceClassCauses,
 } from '../../../../../../src/local/kubernetes/apiserver/admission/device-claims.ts';
 import { resourceSliceCauses } from '../../../../../../src/local/kubernetes/apiserver/admission/resource-slices.ts';
-import type { Cause } from '../../../../../../src/local/kubernetes/apiserver/status.ts';
+import type { StatusCause } from '../../../../../../src/local/kubernetes/apiserver/status.ts';
 
 const METADATA = { name: 'one', namespace: 'default' };
 const claim = (devices: object, status?: object) => ({
@@ -32,7 +32,7 @@ const slice = (more: object = {}) => ({
     ...more,
   },
 });
-const shown = (causes: readonly Cause[]) => causes.map(({ field, message }) => `${field}: ${message}`);
+const shown = (causes: readonly StatusCause[]) => causes.map(({ field, message }) => `${field}: ${message}`);
 const selectors = (expression: string) => [{ cel: { expression } }];
 
 describe('a claim', () => {

@@ -11,8 +11,8 @@ import {
 import { compare, fieldsOf } from '../../../../../../src/local/kubernetes/apiserver/patch/fields.ts';
 import {
   afterUpdate,
-  entriesOf,
   type Managed,
+  managerEntries,
 } from '../../../../../../src/local/kubernetes/apiserver/patch/managers.ts';
 import { modelShape } from '../../../../../../src/local/kubernetes/apiserver/resources/models.ts';
 import { ANY } from '../../../../../../src/local/kubernetes/apiserver/resources/shape.ts';
@@ -96,7 +96,7 @@ describe('a manager', () => {
   it('owns the fields that it wrote last, and removed fields have no owner', () => {
     fc.assert(
       fc.property(fc.array(object, { minLength: 1, maxLength: 6 }), (versions) => {
-        let entries: readonly Managed[] = entriesOf(undefined);
+        let entries: readonly Managed[] = managerEntries(undefined);
         let before: Json = {};
         for (const [i, after] of versions.entries()) {
           entries = afterUpdate(before, after, ANY, entries, writer(`m${i % 3}`));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { mergePatch } from '../../../../../../src/local/kubernetes/apiserver/patch/merge.ts';
+import { applyMergePatch } from '../../../../../../src/local/kubernetes/apiserver/patch/merge.ts';
 import { strategicPatch } from '../../../../../../src/local/kubernetes/apiserver/patch/strategic.ts';
 import { modelShape } from '../../../../../../src/local/kubernetes/apiserver/resources/models.ts';
 import { type Body, deployment, type TestServer, testServer } from '../client.ts';
@@ -100,8 +100,8 @@ describe('a merge patch', () => {
   it('is idempotent', () => {
     fc.assert(
       fc.property(json, json, (target, patch) => {
-        const once = mergePatch(target, patch);
-        expect(mergePatch(once, patch)).toEqual(once);
+        const once = applyMergePatch(target, patch);
+        expect(applyMergePatch(once, patch)).toEqual(once);
       }),
     );
   });
