@@ -1,8 +1,5 @@
 /** References from objects to the controllers that own them. */
-import type { KubeObject, OwnerReference } from '#api/objects';
-
-export const controllerOf = (object: KubeObject): OwnerReference | undefined =>
-  object.metadata.ownerReferences?.find((reference) => reference.controller === true);
+import { controllerOf, type KubeObject, type OwnerReference } from '#api/objects';
 
 export const isOwnedBy = (object: KubeObject, owner: KubeObject): boolean =>
   controllerOf(object)?.uid === owner.metadata.uid;

@@ -161,7 +161,10 @@ export const VARIABLES = {
   },
 } as const;
 
-type Raw = Values<typeof OPTIONS>;
+/** Options of Karpenter that are accepted and have no effect. */
+const WITHOUT_EFFECT = ['karpenterService', 'disableControllerWarmup'] as const;
+
+type Raw = Omit<Values<typeof OPTIONS>, (typeof WITHOUT_EFFECT)[number]>;
 
 /** Validated settings. Times are in milliseconds, `cpuRequests` in milli-cores, `memoryLimit` in bytes (-1: no limit). */
 export interface Settings
@@ -206,7 +209,6 @@ export interface Settings
   readonly defaultTopologySpreadConstraints: readonly TopologySpreadConstraint[];
   /** Namespace of the operator's own pod; empty outside a cluster. */
   readonly systemNamespace: string;
-  readonly kubernetesMinVersion: string;
   /** Messages about settings without effect, for the log. */
   readonly ignored: readonly string[];
 }
@@ -243,8 +245,10 @@ export function parseSettings<Table = unknown, Own = unknown>(
   provider = NO_SETTINGS as ProviderSettings<Table, Own>,
 ): Settings & Own {
   const values = readOptions(provider.options(OPTIONS), argv, env);
+  for (const name of WITHOUT_EFFECT) Reflect.deleteProperty(values, name);
   const own = provider.read(values);
-  const raw: Raw = values;
+  const known: Values<typeof OPTIONS> = values;
+  const raw: Raw = known;
   const gates = parseGates('FEATURE_GATES', raw.featureGates);
   const { tracing, problems } = parseTracing(env);
   const consolidation = oneOf('CONSOLIDATION', raw.consolidation, ['thorough', 'compatible'] as const);
@@ -282,7 +286,6 @@ export function parseSettings<Table = unknown, Own = unknown>(
     featureGates: openGates(CORE_GATES, gates),
     defaultTopologySpreadConstraints: defaultConstraints,
     systemNamespace: env[VARIABLES.systemNamespace.name] ?? '',
-    kubernetesMinVersion: env[VARIABLES.kubernetesMinVersion.name] ?? '',
     ignored: [
       ...unknownGates('FEATURE_GATES', CORE_GATES, gates.keys()),
       ...own.ignored,

@@ -2,12 +2,11 @@
  * Neuron devices of instance types, as the DRA driver `neuron.aws.com` publishes them. EC2 reports the number of devices, so this
  * number cannot become outdated.
  */
+import { NEURON_DRIVER } from '#api/devices';
 import type { Device } from '#api/objects';
 import type { DriverTemplate, RuntimeValues } from '#engine/devices';
 import { amountIn, type InstanceType } from '#engine/model';
 import { NEURON_RESOURCE } from '../instancetypes/capacity.ts';
-
-export const NEURON_DRIVER = 'neuron.aws.com';
 
 /** Types with a grid of 16 devices in four rows. Their driver publishes the groups of devices that a workload can use. */
 const GRID_TYPES: ReadonlySet<string> = new Set(['trn1.32xlarge', 'trn1n.32xlarge', 'trn2.48xlarge']);

@@ -3,14 +3,22 @@
  * confirms that nodes run the driver.
  */
 
-import { type EfaModel, efaRoot, GPU_LAYOUTS, type GpuLayout, type GpuModel, gpuRoot } from '#api/devices';
+import {
+  EFA_DRIVER,
+  type EfaModel,
+  efaRoot,
+  GPU_LAYOUTS,
+  type GpuLayout,
+  type GpuModel,
+  gpuRoot,
+  NVIDIA_DRIVER,
+} from '#api/devices';
 import type { Device } from '#api/objects';
 import type { DriverTemplate, RuntimeValues } from '#engine/devices';
 import { amountIn, type InstanceType } from '#engine/model';
-import { EFA_DRIVER, EFA_RESOURCE } from '../instancetypes/capacity.ts';
+import { EFA_RESOURCE } from '../instancetypes/capacity.ts';
 import { neuronTemplate } from './neuron-templates.ts';
 
-export const NVIDIA_DRIVER = 'gpu.nvidia.com';
 const PCIE_ROOT = 'resource.kubernetes.io/pcieRoot';
 const SOURCE = 'static';
 const GPU_RESOURCE = 'nvidia.com/gpu';

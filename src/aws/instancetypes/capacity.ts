@@ -1,5 +1,7 @@
 /** Capacity of instance types, in canonical units: milli-cores, bytes and counts. */
+
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
+import { EFA_DRIVER } from '#api/devices';
 import { type EC2NodeClass, type NodeClaim, REQUESTED_DRA_DRIVERS_ANNOTATION } from '#api/objects';
 import { parseQuantity } from '#api/values';
 import type { Term, Terms } from '#engine/model';
@@ -76,9 +78,6 @@ function gpus(info: InstanceTypeInfo, manufacturer: string): number {
   const matching = (info.GpuInfo?.Gpus ?? []).filter((gpu) => gpu.Manufacturer === manufacturer);
   return matching.reduce((sum, gpu) => sum + (gpu.Count ?? 0), 0);
 }
-
-/** DRA driver that publishes EFA interfaces. */
-export const EFA_DRIVER = 'dra.net';
 
 /** Returns true if a NodeClaim needs EFA interfaces, as a resource or for resource claims. */
 export function requestsEfa({ metadata, spec }: NodeClaim): boolean {

@@ -1,5 +1,6 @@
 /** Objects of a trace that stand for DRA drivers, and for the classes and claim templates of their devices. */
 
+import { NVIDIA_DRIVER } from '#api/devices';
 import {
   apiVersionOf,
   DAEMON_SET,
@@ -10,7 +11,7 @@ import {
   RESOURCE_CLAIM_TEMPLATE,
   type ResourceClaimTemplate,
 } from '#api/objects';
-import { DRIVER_ANNOTATION, type DriverPool, NVIDIA_DRIVER, POOLS_ANNOTATION } from '#local/machines';
+import { DRIVER_ANNOTATION, type DriverPool, POOLS_ANNOTATION } from '#local/machines';
 import { OPERATOR_NAMESPACE } from '#replay/trace';
 
 const APP = 'app';

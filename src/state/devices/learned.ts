@@ -1,4 +1,5 @@
 /** Learns the devices of new nodes from slices of living nodes. */
+import { EFA_DRIVER } from '#api/devices';
 import { INSTANCE_TYPE_LABEL, isTrue, NODEPOOL_LABEL, type NodeClaim, type ResourceSlice } from '#api/objects';
 import { type DeviceSample, type DriverTemplate, haveSameShape, learnedTemplate } from '#engine/devices';
 import type { StateNode } from '#engine/model';
@@ -7,7 +8,6 @@ import type { LearnedTemplate } from './memory.ts';
 
 /** Time for which slices must be unchanged, because a driver may publish them one by one. */
 const STABLE_MS = 30_000;
-const EFA_DRIVER = 'dra.net';
 const EFA_RESOURCE = 'vpc.amazonaws.com/efa';
 /** Number of samples that are compared. */
 const MOST_SAMPLES = 5;

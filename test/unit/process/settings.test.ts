@@ -11,13 +11,18 @@ const SPREAD =
   '{podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}]}}';
 
 describe('parseAwsSettings', () => {
+  it('accepts options of Karpenter without effect, and leaves them out', () => {
+    const args = ['--karpenter-service=web', '--disable-controller-warmup=false'];
+    expect(settings(args, { KUBERNETES_MIN_VERSION: '1.19.0-0' })).toEqual(settings());
+    expect(() => settings(['--disable-controller-warmup=perhaps'])).toThrow();
+  });
+
   it('returns the documented defaults', () => {
     expect(settings()).toMatchObject({
       metricsPort: 8080,
       healthProbePort: 8081,
       kubeClientQps: 200,
       kubeClientBurst: 300,
-      disableControllerWarmup: true,
       disableLeaderElection: false,
       leaderElectionName: 'karpenter-leader-election',
       leaderElectionNamespace: '',

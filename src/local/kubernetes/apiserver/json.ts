@@ -64,8 +64,5 @@ export function at(value: unknown, ...path: readonly string[]): unknown {
   return found;
 }
 
-/** Formats an RFC 3339 time with whole seconds, as in object metadata. */
-export const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
-
 /** Formats an RFC 3339 time with microseconds, as in Leases and events.k8s.io. */
 export const microTime = (ms: number): string => `${new Date(ms).toISOString().slice(0, -1)}000Z`;

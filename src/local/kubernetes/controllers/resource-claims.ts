@@ -1,6 +1,7 @@
 /** Resource claims: creates claims from templates, and frees and deletes claims whose pods have ended. */
 import {
   type ClaimConsumer,
+  controllerOf,
   POD,
   type Pod,
   RESOURCE_CLAIM,
@@ -11,7 +12,7 @@ import {
 import { keyOf, refOf } from '#kube/client';
 import type { Cache } from '../../cache.ts';
 import { isAnyConflict, isGone, type ObjectClient } from '../../client.ts';
-import { controllerOf, controllerUid, ownerReference } from '../../owner-references.ts';
+import { controllerUid, ownerReference } from '../../owner-references.ts';
 import { eventReporter, type Parts, type Report } from '../../parts.ts';
 import { isOver } from '../scheduler/cluster.ts';
 import { CLAIM_FINALIZER } from '../scheduler/devices/reserve.ts';

@@ -1,4 +1,5 @@
 /** The kubelet of one machine: registers the node, sends heartbeats, and starts and stops its pods. */
+import { EFA_DRIVER, NEURON_DRIVER, NVIDIA_DRIVER } from '#api/devices';
 import { CSI_NODE, getCondition, LEASE, type Lease, NODE, type Node, POD, type Pod } from '#api/objects';
 import { resourcesOf as amountsOf, type Resources } from '#engine/model';
 import { timestamp } from '#lib';
@@ -10,7 +11,6 @@ import { microTime } from '../apiserver/json.ts';
 import { nodeNameOf } from '../controllers/workloads/pods.ts';
 import { devices, kubeletResources, volumeLimitOf } from './capacity.ts';
 import { preStopMs, readyTimesMs } from './container-timing.ts';
-import { EFA_DRIVER, NEURON_DRIVER, NVIDIA_DRIVER } from './dra/driver-devices.ts';
 import { DriverPlugins, requireClaims } from './dra/driver-plugins.ts';
 import { addTimes, bootIdOf, csiNode, nodeConditions, nodeObject, providerIdOfInstance } from './node-object.ts';
 import type { KubeletOptions } from './options.ts';

@@ -3,8 +3,8 @@
  * of its requests, or the amounts in its annotations.
  */
 import { amountOf, quantityList } from '#engine/model';
-import { own, tryRun } from '#lib';
-import { at, type Json, list, record, text, timestamp } from '../json.ts';
+import { own, timestamp, tryRun } from '#lib';
+import { at, type Json, list, record, text } from '../json.ts';
 import { groupVersion } from '../resources/registry.ts';
 import { methodNotAllowed, notFound, unknownPath } from '../status.ts';
 import type { StoredEntry } from '../storage/entry.ts';

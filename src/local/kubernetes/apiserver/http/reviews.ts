@@ -1,6 +1,8 @@
 /** Kinds that are evaluated but not stored: access reviews and token requests. This server allows everything. */
+
 import { randomUUID } from 'node:crypto';
-import { at, type Json, list, record, text, timestamp } from '../json.ts';
+import { timestamp } from '#lib';
+import { at, type Json, list, record, text } from '../json.ts';
 
 /** Identity of every client of this server. */
 const USER = { username: 'admin', uid: 'admin', groups: ['system:masters', 'system:authenticated'] };

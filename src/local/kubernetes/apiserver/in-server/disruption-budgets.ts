@@ -1,9 +1,9 @@
 /** Updates the status of PodDisruptionBudgets: the numbers of healthy pods and of allowed disruptions. */
 
 import { desiredHealthy, type PodDisruptionBudget } from '#api/objects';
-import { defined } from '#lib';
+import { defined, timestamp } from '#lib';
 import type { Core } from '../core.ts';
-import { type ApiObject, at, clone, equal, type Json, type Owner, record, records, timestamp } from '../json.ts';
+import { type ApiObject, at, clone, equal, type Json, type Owner, record, records } from '../json.ts';
 import { BUDGETS } from '../operations/eviction.ts';
 import { commit } from '../operations/update.ts';
 import type { StoredEntry } from '../storage/entry.ts';

@@ -1,7 +1,8 @@
 /** The binding subresource, with which a scheduler assigns a pod to a node. */
+import { timestamp } from '#lib';
 import { topologyLabels } from '../admission/pods.ts';
 import type { Core } from '../core.ts';
-import { type ApiObject, at, record, records, text, timestamp } from '../json.ts';
+import { type ApiObject, at, record, records, text } from '../json.ts';
 import { badRequest, conflict } from '../status.ts';
 import { commit, read, type Target } from './update.ts';
 

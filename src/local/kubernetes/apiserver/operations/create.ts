@@ -1,12 +1,13 @@
 /** Creation of objects. */
 
+import { timestamp } from '#lib';
 import { admitPriority, admitStorageClass, topologyLabels } from '../admission/pods.ts';
 import { checkPolicies } from '../admission/policies.ts';
 import { assignClusterIp } from '../admission/services.ts';
 import { protect } from '../admission/volumes.ts';
 import { selectOwnPods } from '../admission/workload-defaults.ts';
 import type { Core, WriteOptions } from '../core.ts';
-import { type ApiObject, at, record, records, text, timestamp } from '../json.ts';
+import { type ApiObject, at, record, records, text } from '../json.ts';
 import { blank } from '../patch/shapes.ts';
 import { establish } from '../resources/crds.ts';
 import type { Resource } from '../resources/registry.ts';

@@ -1,7 +1,8 @@
 /** Deletion of objects: preconditions, grace periods of pods, finalizers and dependents. */
+import { timestamp } from '#lib';
 import { checkPolicies } from '../admission/policies.ts';
 import type { ApiDeleteOptions, Core } from '../core.ts';
-import { type ApiObject, at, timestamp } from '../json.ts';
+import { type ApiObject, at } from '../json.ts';
 import { CLEANUP, DEFINITIONS } from '../resources/crds.ts';
 import type { Resource } from '../resources/registry.ts';
 import { conflict, forbidden, type Subject } from '../status.ts';

@@ -1,6 +1,7 @@
 /** The eviction subresource: a delete that PodDisruptionBudgets may reject. */
+import { timestamp } from '#lib';
 import type { ApiDeleteOptions, Core } from '../core.ts';
-import { type ApiObject, at, clone, record, records, timestamp } from '../json.ts';
+import { type ApiObject, at, clone, record, records } from '../json.ts';
 import { objectSelector } from '../selectors.ts';
 import { StatusError, tooManyRequests } from '../status.ts';
 import type { StoredEntry } from '../storage/entry.ts';

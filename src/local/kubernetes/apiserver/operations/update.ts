@@ -1,9 +1,10 @@
 /** Replacement of objects: optimistic locking, immutable fields, generations, and the removal of finalized objects. */
 
+import { timestamp } from '#lib';
 import { podAfterResize } from '../admission/pod-resize.ts';
 import { checkPolicies } from '../admission/policies.ts';
 import type { Core, WriteOptions } from '../core.ts';
-import { type ApiObject, at, clone, equal, type Json, type Metadata, record, timestamp } from '../json.ts';
+import { type ApiObject, at, clone, equal, type Json, type Metadata, record } from '../json.ts';
 import { afterUpdate, managerEntries, type Writer } from '../patch/managers.ts';
 import { shapeOf } from '../patch/shapes.ts';
 import { establish } from '../resources/crds.ts';

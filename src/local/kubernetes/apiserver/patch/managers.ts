@@ -1,5 +1,6 @@
 /** Field ownership: the entries of managedFields, and how writes move fields between managers. */
-import { type ApiObject, type Json, record, timestamp } from '../json.ts';
+import { timestamp } from '#lib';
+import { type ApiObject, type Json, record } from '../json.ts';
 import type { ResourceShape } from '../resources/shape.ts';
 import { StatusError } from '../status.ts';
 import { difference, type FieldSet, intersection, isEmptySet, pathsOf, union } from './field-set.ts';

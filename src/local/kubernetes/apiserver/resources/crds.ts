@@ -1,5 +1,6 @@
 /** CustomResourceDefinitions: their status, and the resources that they serve. */
-import { type ApiObject, at, isRecord, type Json, list, record, records, text, timestamp } from '../json.ts';
+import { timestamp } from '#lib';
+import { type ApiObject, at, isRecord, type Json, list, record, records, text } from '../json.ts';
 import { jsonPath } from '../json-path.ts';
 import { AGE, age, NAME, type PrintedColumn } from './columns.ts';
 import { crdSchema } from './crd-schema.ts';

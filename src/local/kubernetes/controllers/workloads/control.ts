@@ -1,7 +1,6 @@
 /** Control loop of one kind of workload. It runs when a workload changes, or an object that the workload owns. */
-import { type Kind, type KubeObject, POD } from '#api/objects';
+import { controllerOf, type Kind, type KubeObject, POD } from '#api/objects';
 import { keyOf, refOf } from '#kube/client';
-import { controllerOf } from '../../../owner-references.ts';
 import type { Parts } from '../../../parts.ts';
 import { type Loop, startLoop } from '../loop.ts';
 

@@ -2,9 +2,8 @@
  * Nodes on which a DaemonSet should run and does run. The state is kept per node, because most changes concern one
  * node.
  */
-import type { DaemonSet, Node, Pod } from '#api/objects';
+import { controllerOf, type DaemonSet, type Node, type Pod } from '#api/objects';
 import type { Cache } from '../../../cache.ts';
-import { controllerOf } from '../../../owner-references.ts';
 import { isOver } from '../../scheduler/cluster.ts';
 import { belongs, nodeOfDaemon, REVISION_LABEL } from './daemon-pods.ts';
 import { isPodReady } from './pods.ts';

@@ -1,12 +1,12 @@
 /** Deployments: one ReplicaSet per pod template, replaced step by step within maxSurge and maxUnavailable. */
 
-import { type Condition, POD, type Pod } from '#api/objects';
+import { type Condition, controllerOf, POD, type Pod } from '#api/objects';
 import { keyOf } from '#kube/client';
 import { timestamp } from '#lib';
 import type { Cache } from '../../../cache.ts';
 import { isAnyConflict } from '../../../client.ts';
 import { withConditions } from '../../../conditions.ts';
-import { controllerOf, controllerUid, isOwnedBy, ownerReference } from '../../../owner-references.ts';
+import { controllerUid, isOwnedBy, ownerReference } from '../../../owner-references.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
 import { isOver } from '../../scheduler/cluster.ts';
 import { control } from './control.ts';

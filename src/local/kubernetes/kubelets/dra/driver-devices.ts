@@ -1,12 +1,18 @@
 /** Devices that DRA drivers publish for a machine: NVIDIA GPUs, EFA interfaces and Neuron devices. */
 import { createHash } from 'node:crypto';
-import { type EfaModel, efaRoot, GPU_LAYOUTS, type GpuLayout, type GpuModel, gpuRoot } from '#api/devices';
+import {
+  EFA_DRIVER,
+  type EfaModel,
+  efaRoot,
+  GPU_LAYOUTS,
+  type GpuLayout,
+  type GpuModel,
+  gpuRoot,
+  NEURON_DRIVER,
+  NVIDIA_DRIVER,
+} from '#api/devices';
 import type { Device, DeviceAttribute } from '#api/objects';
 import type { LocalInstance } from '../../../aws/types.ts';
-
-export const NVIDIA_DRIVER = 'gpu.nvidia.com';
-export const EFA_DRIVER = 'dra.net';
-export const NEURON_DRIVER = 'neuron.aws.com';
 
 /** Drivers whose devices follow from the machine. */
 export const MACHINE_DRIVERS: ReadonlySet<string> = new Set([NVIDIA_DRIVER, EFA_DRIVER, NEURON_DRIVER]);

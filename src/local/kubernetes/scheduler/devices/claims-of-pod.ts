@@ -1,6 +1,5 @@
 /** Resource claims that a pod needs before it can run. */
-import type { DeviceRequestDetails, Pod, ResourceClaim } from '#api/objects';
-import { controllerOf } from '../../../owner-references.ts';
+import { controllerOf, type DeviceRequestDetails, type Pod, type ResourceClaim } from '#api/objects';
 
 /** Maximum number of pods that can use a claim, as in the API. */
 const MOST_RESERVATIONS = 256;
