@@ -1,61 +1,14 @@
 /** Consolidation of single replicas that request a new ready pod before their eviction. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { DEPLOYMENT, getCondition, type KubeObject, NODE_POOL, POD, type Pod } from '#api/objects';
-import { connectReader } from '#kube/connection';
-import { deployment, type Scenario, startScenario } from './harness.ts';
+import { DEPLOYMENT, type KubeObject, NODE_POOL, POD } from '#api/objects';
+import { type Scenario, startScenario } from './harness.ts';
 import { BRISK, pool } from './pools.ts';
+import { SURGE, single, watchReady } from './ready-pods.ts';
 
 let scenario: Scenario;
 afterEach(async () => {
   await scenario.stop();
 });
-
-const SURGE = { 'karpenter-ts.sh/surge': 'true' };
-
-/** Returns a Deployment of one pod with annotations of its pod template. */
-function single(name: string, annotations: Record<string, string>, spec: object = {}): KubeObject {
-  const made = deployment(name, 1, {}, { cpu: '1200m' }) as KubeObject & {
-    readonly spec: { readonly template: { readonly metadata: object } };
-  };
-  const { template } = made.spec;
-  const annotated = { ...template, metadata: { ...template.metadata, annotations } };
-  return { ...made, spec: { ...made.spec, ...spec, template: annotated } } as KubeObject;
-}
-
-/** Follows all pods. Collects the apps that were ready and have no ready pod for any time. */
-async function watchReady(): Promise<{ readonly lost: readonly string[]; stop(): void }> {
-  const stop = new AbortController();
-  const { clock, kube } = scenario.world;
-  const client = connectReader({ clock, userAgent: 'test', kubeconfig: kube.kubeconfig() });
-  const pods = new Map<string | undefined, Pod>();
-  const seen = new Set<string>();
-  const lost: string[] = [];
-  const isReady = (pod: Pod): boolean =>
-    getCondition(pod, 'Ready')?.status === 'True' && pod.metadata.deletionTimestamp === undefined;
-  const opened = Promise.withResolvers<void>();
-  const follow = async (): Promise<void> => {
-    const request = { resourceVersion: '0', signal: stop.signal, onOpen: () => opened.resolve() };
-    for await (const event of client.watch(POD, request)) {
-      if (event.type === 'BOOKMARK') continue;
-      const { labels, uid } = event.object.metadata;
-      const app = labels?.app;
-      if (app === undefined) continue;
-      if (event.type === 'DELETED') pods.delete(uid);
-      else pods.set(uid, event.object);
-      if ([...pods.values()].some((pod) => pod.metadata.labels?.app === app && isReady(pod))) seen.add(app);
-      else if (seen.delete(app)) lost.push(app);
-    }
-  };
-  follow().catch(opened.reject);
-  await opened.promise;
-  return {
-    lost,
-    stop: () => {
-      stop.abort();
-      client.close();
-    },
-  };
-}
 
 const APPS = 20;
 
@@ -92,7 +45,7 @@ describe('a Deployment of one pod that requests a surge', () => {
     const names = Array.from({ length: APPS }, (_, at) => `app-${at}`);
     await begin('true', ...names.map((name) => single(name, SURGE)));
     expect(await scenario.nodes()).toHaveLength(APPS);
-    const ready = await watchReady();
+    const ready = await watchReady(scenario);
     await scenario.apply(pool({ cpus: [2, 32] }));
     await scenario.until('consolidated nodes', async () => (await scenario.nodes()).length <= 3, 120_000);
     await scenario.until('running pods', async () => (await scenario.running()).length === APPS, 60_000);
@@ -106,7 +59,7 @@ describe('a Deployment of one pod that requests a surge', () => {
 
   it('waits for the same new pod after a restart of the operator', async () => {
     await begin('true', single('web', SURGE));
-    const ready = await watchReady();
+    const ready = await watchReady(scenario);
     await drift();
     const started = async () =>
       (await scenario.kube.find(DEPLOYMENT, { namespace: 'default', name: 'web' }))?.metadata.annotations?.[
@@ -147,7 +100,7 @@ describe('a Deployment of one pod that requests a surge', () => {
     'is evicted with an event if %s',
     async (_, setting, spec, text) => {
       await begin(setting, single('web', SURGE, spec));
-      const ready = await watchReady();
+      const ready = await watchReady(scenario);
       await drift();
       await moved(1);
       ready.stop();
