@@ -102,9 +102,47 @@ describe('a window of a NodePolicy', () => {
     expect(await printed(explainCommand(), 'budgets', ...server)).toMatch(
       /no disruption allowed now for all reasons; allowed again at/,
     );
-    await scenario.pass(60_000);
+    await scenario.pass(15_000);
     expect(await scenario.claims()).toHaveLength(1);
     await scenario.kube.patch(NODE_POLICY, { name: 'night' }, { spec: { windows: { allowed: [{}] } } });
+    await scenario.until('no nodes', async () => (await scenario.claims()).length === 0);
+  }, 200_000);
+});
+
+describe('a NodePolicy with the mode Observe', () => {
+  it('reports a launch and a deletion, which are carried out when its mode changes', async () => {
+    scenario = await startScenario(BRISK);
+    const mode = (value: 'Act' | 'Observe'): Promise<unknown> =>
+      scenario.kube.patch(NODE_POLICY, { name: 'watched' }, { spec: { mode: value } });
+    const reported = (text: string): Promise<true> =>
+      scenario.until(`the event ${text}`, async () =>
+        (await scenario.events('WouldAct')).some(({ message = '' }) => message.includes(text)),
+      );
+    await scenario.apply(
+      {
+        ...{ apiVersion: 'karpenter-ts.sh/v1alpha1', kind: 'NodePolicy', metadata: { name: 'watched' } },
+        spec: { mode: 'Observe' },
+      } as never,
+      ...scenario.example('ec2nodeclass.yaml'),
+      pool({ cpus: [2] }),
+      deployment('web', 1),
+    );
+    await reported('would launch');
+    expect(await scenario.claims()).toEqual([]);
+    await mode('Act');
+    await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1);
+    await mode('Observe');
+    await scenario.until('the condition', async () => {
+      const found = await scenario.kube.find(NODE_POLICY, { name: 'watched' });
+      return found !== undefined && isTrue(found, 'Observing');
+    });
+    await scenario.scale('web', 0);
+    await reported('would delete node');
+    const [claim] = await scenario.claims();
+    const { taints = [] } = (await scenario.nodes())[0]?.spec ?? {};
+    expect(claim?.metadata.deletionTimestamp).toBeUndefined();
+    expect(taints).toEqual([]);
+    await mode('Act');
     await scenario.until('no nodes', async () => (await scenario.claims()).length === 0);
   }, 200_000);
 });

@@ -105,7 +105,6 @@ export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'node-capacity.test.ts', why: 'a real kubelet reports its own disks' },
   { file: 'node-fee.test.ts', why: SETTING },
   { file: 'node-policy.test.ts', test: 'a NodePolicy is optional', why: 'it removes a kind that other tests need' },
-  { file: 'node-policy.test.ts', test: 'a window of a NodePolicy', why: DECISION },
   { file: 'node-policy.test.ts', test: 'an operator with MODE=observe', why: AWS },
   { file: 'nominations.test.ts', test: 'a nomination is left out without the right', why: FAULTS },
   {
