@@ -35,6 +35,7 @@ import type { NodeOverlay } from './nodeoverlay.ts';
 import type { NodePolicy } from './nodepolicy.ts';
 import type { NodePool } from './nodepool.ts';
 import type { ProvisioningRequest } from './provisioning-request.ts';
+import type { NodeReadinessRule } from './readiness-rule.ts';
 
 export interface Kind<T extends KubeObject = KubeObject> {
   /** Empty for the core group. */
@@ -80,6 +81,11 @@ export const PROVISIONING_REQUEST = namespaced<ProvisioningRequest>(
 
 export const POD = namespaced<Pod>('', 'v1', 'Pod');
 export const NODE = cluster<Node>('', 'v1', 'Node');
+export const NODE_READINESS_RULE = cluster<NodeReadinessRule>(
+  'readiness.node.x-k8s.io',
+  'v1alpha1',
+  'NodeReadinessRule',
+);
 export const NAMESPACE = cluster<Namespace>('', 'v1', 'Namespace');
 export const EVENT = namespaced<KubeEvent>('', 'v1', 'Event');
 export const SERVICE = namespaced<Service>('', 'v1', 'Service');

@@ -65,6 +65,7 @@ export function joinProgress(claim: NodeClaim, nowMs: number, failure?: LaunchFa
 const REMEDIES: Readonly<Record<string, string>> = {
   StartupTaintsExist: 'the component that the taint waits for must remove it',
   KnownEphemeralTaintsExist: 'the kubelet or the cloud controller must remove it',
+  ReadinessRuleNotMet: 'the component that the rule waits for must set it',
   NodeNotReady: 'the conditions of the Node have the reason',
   ResourceNotRegistered: 'the device plugin of the resource must register it with the kubelet',
   DRADriverPoolsNotPublished: 'the driver must publish its ResourceSlices',

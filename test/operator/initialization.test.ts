@@ -1,6 +1,15 @@
 /** Explanations of a registered node that is not initialized: the same sentence for its pods, its NodeClaim and the node. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { isTrue, NODE, type NodePool } from '#api/objects';
+import {
+  getCondition,
+  isTrue,
+  type Kind,
+  type KubeObject,
+  NODE,
+  NODE_READINESS_RULE,
+  type NodePool,
+  type NodeReadinessRule,
+} from '#api/objects';
 import type { Verdict } from '#engine/disruption';
 import type { NodeClaimExplanation, PodVerdict } from '#engine/explanations';
 import { deployment, type Scenario, startScenario } from './harness.ts';
@@ -22,6 +31,83 @@ const withStartupTaint = (): NodePool => {
     spec: { ...made.spec, template: { ...template, spec: { ...template.spec, startupTaints: [TAINT] } } },
   };
 };
+
+const CRD: Kind = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+};
+/** Minimal definition of the kind of the NodeReadinessController. */
+const RULES = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: `${NODE_READINESS_RULE.plural}.${NODE_READINESS_RULE.group}` },
+  spec: {
+    group: NODE_READINESS_RULE.group,
+    scope: 'Cluster',
+    names: {
+      kind: 'NodeReadinessRule',
+      listKind: 'NodeReadinessRuleList',
+      plural: 'nodereadinessrules',
+      singular: 'nodereadinessrule',
+    },
+    versions: [
+      {
+        name: NODE_READINESS_RULE.version,
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            properties: { spec: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+          },
+        },
+      },
+    ],
+  },
+} as unknown as KubeObject;
+
+describe('a NodeReadinessRule', () => {
+  it('delays the initialization of a node without its taint, and is named for the NodeClaim', async () => {
+    scenario = await startScenario({ operator: false });
+    await scenario.kube.create(CRD, RULES);
+    await scenario.kube.create(NODE_READINESS_RULE, {
+      apiVersion: 'readiness.node.x-k8s.io/v1alpha1',
+      kind: 'NodeReadinessRule',
+      metadata: { name: 'network' },
+      spec: {
+        conditions: [{ type: 'example.com/NetworkReady', requiredStatus: 'True' }],
+        enforcementMode: 'bootstrap-only',
+        taint: { key: 'readiness.k8s.io/network', effect: 'NoSchedule' },
+      },
+    } as NodeReadinessRule);
+    await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2] }));
+    await scenario.startOperator();
+    await scenario.apply(deployment('web', 1));
+    await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1);
+    const claim = await scenario.until('the reason', async () =>
+      (await scenario.claims()).find((each) => getCondition(each, 'Initialized')?.reason === 'ReadinessRuleNotMet'),
+    );
+    expect(getCondition(claim, 'Initialized')?.message).toBe(
+      'NodeReadinessRule "network" requires the condition example.com/NetworkReady=True',
+    );
+    const [node] = await scenario.nodes();
+    const known = node?.status?.conditions ?? [];
+    const conditions = [...known, { type: 'example.com/NetworkReady', status: 'True' }];
+    await scenario.kube.patch(
+      NODE,
+      { name: node?.metadata.name ?? '' },
+      { status: { conditions } },
+      { subresource: 'status' },
+    );
+    await scenario.until('an initialized node', async () =>
+      (await scenario.claims()).some((each) => isTrue(each, 'Initialized')),
+    );
+    expect(scenario.instances()).toHaveLength(1);
+  }, 120_000);
+});
 
 describe('a startup taint that stays', () => {
   it('is named with its age for the pod, the NodeClaim and the node', async () => {

@@ -97,6 +97,7 @@ export {
   NODE_OVERLAY,
   NODE_POLICY,
   NODE_POOL,
+  NODE_READINESS_RULE,
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
   POD,
@@ -293,6 +294,7 @@ export { REPAIR_ACTIONS, type RepairSection } from '../policy-repair.ts';
 export { type RolloutSection, type RolloutTimes, rolloutTimes } from '../policy-rollout.ts';
 export { overruledSections, sectionFor, selects as selectsPool } from '../policy-sections.ts';
 export type { ProvisioningRequest } from '../provisioning-request.ts';
+export type { NodeReadinessRule } from '../readiness-rule.ts';
 export {
   isRequestedByStatus,
   isResizeInfeasible,

@@ -1,5 +1,5 @@
 /** Marks a registered Node as initialized once it has everything that its NodeClaim requires. */
-import { INITIALIZED_LABEL, isTrue, NODE, type Node, type NodeClaim } from '#api/objects';
+import { INITIALIZED_LABEL, isTrue, NODE, NODE_READINESS_RULE, type Node, type NodeClaim } from '#api/objects';
 import { amountIn, formatTaint, readableResources, sameTaint } from '#engine/model';
 import { writeChanges } from '#kube/client';
 import { after as again } from '#kube/reconcilers';
@@ -9,6 +9,7 @@ import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../own-writes.ts';
 import { DevicePromises } from './device-promises.ts';
 import { deviceDrivers, type MissingDevice, requestedDrivers } from './devices.ts';
+import { unmetRule } from './readiness-rules.ts';
 import {
   done,
   isRegisteredAgain,
@@ -25,6 +26,7 @@ export function initialization(deps: Deps, nodeWrites: OwnWrites): LifecycleStep
   const { client, clock, cluster, decisions, informers, settings } = deps;
   const devices = settings.ignoreDraRequests ? undefined : deviceDrivers(informers);
   const promises = new DevicePromises(deps);
+  const rules = informers.store(NODE_READINESS_RULE, {}, { isAddOn: true });
   return async (claim, { log }) => {
     const ended = refreshCondition(claim, TYPE, clock.now());
     const [node, ...others] = cluster.nodesOfClaim(claim);
@@ -36,7 +38,8 @@ export function initialization(deps: Deps, nodeWrites: OwnWrites): LifecycleStep
     if (node === undefined || others.length > 0) return waiting(NOT_FOUND);
     // the cached Node may not show the startup taints that registration added; the event of the Node triggers another run
     if (nodeWrites.isBehind(node)) return done(claim);
-    const missing = lack(claim, node, (resource) => devices?.provides(resource, node) ?? false);
+    const missing =
+      lack(claim, node, (resource) => devices?.provides(resource, node) ?? false) ?? unmetRule(rules.list(), node);
     if (missing) return waiting(missing);
     const driver = devices?.lack(claim, node);
     if (driver) {

@@ -30,6 +30,7 @@ import { claimsOfSlices } from './devices.ts';
 import { initialization } from './initialization.ts';
 import { type LaunchDemand, LaunchedInstances, LaunchRetries, launch } from './launch.ts';
 import { liveness } from './liveness.ts';
+import { claimsOfRules } from './readiness-rules.ts';
 import { registration } from './registration.ts';
 import type { LifecycleStep, LifecycleStepResult } from './step.ts';
 
@@ -70,6 +71,7 @@ export class NodeClaimLifecycle implements Reconciler<NodeClaim> {
     this.#termination = new ClaimTermination(deps, launched, this.#writes);
     this.triggers = [
       { kind: NODE, keysFor: (node) => cluster.claimsOfNode(node as Node).map(({ metadata }) => metadata) },
+      claimsOfRules(cluster),
       ...(settings.ignoreDraRequests ? [] : [claimsOfSlices(deps)]),
     ];
   }
