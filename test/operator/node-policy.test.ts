@@ -102,7 +102,7 @@ describe('a window of a NodePolicy', () => {
     expect(await printed(explainCommand(), 'budgets', ...server)).toMatch(
       /no disruption allowed now for all reasons; allowed again at/,
     );
-    await scenario.pass(15_000);
+    await scenario.pass(10_000);
     expect(await scenario.claims()).toHaveLength(1);
     await scenario.kube.patch(NODE_POLICY, { name: 'night' }, { spec: { windows: { allowed: [{}] } } });
     await scenario.until('no nodes', async () => (await scenario.claims()).length === 0);
