@@ -5,6 +5,7 @@
 import { getCondition, isTrue, NODE_READINESS_RULE, type Node, type NodeReadinessRule } from '#api/objects';
 import { selects } from '#engine/model';
 import type { Trigger } from '#kube/reconcilers';
+import { own } from '#lib';
 import type { ClusterState } from '#state';
 import type { MissingDevice } from './devices.ts';
 
@@ -13,7 +14,7 @@ const COMPLETED = 'readiness.k8s.io/bootstrap-completed-';
 const appliesTo = ({ metadata, spec }: NodeReadinessRule, { metadata: { labels, annotations } }: Node): boolean =>
   spec.dryRun !== true &&
   (spec.nodeSelector === undefined || selects(spec.nodeSelector, labels)) &&
-  !(spec.enforcementMode === 'bootstrap-only' && annotations?.[`${COMPLETED}${metadata.uid}`] === 'true');
+  !(spec.enforcementMode === 'bootstrap-only' && own(annotations, `${COMPLETED}${metadata.uid}`) === 'true');
 
 /** Returns the conditions that keep a rule from being met. Empty if it is met. */
 function unmetConditions({ spec }: NodeReadinessRule, node: Node): NodeReadinessRule['spec']['conditions'] {
