@@ -390,20 +390,74 @@ describe('the live page', () => {
     expect(complaints).toEqual([]);
   });
 
-  it.each(['light', 'dark'] as const)('has no accessibility violations in the other views, %s', async (scheme) => {
+  it.each([
+    ['light', 390],
+    ['dark', 390],
+    ['light', 1024],
+    ['dark', 1440],
+  ] as const)('has no accessibility violations and no overflow in the other views, %s, %d px', async (scheme, width) => {
     live.fill(2, 2);
+    live.ownedPod('a-workload-with-a-long-name-abc-1', {
+      ...{ namespace: 'payments-platform', kind: 'ReplicaSet', name: 'a-workload-with-a-long-name-abc', hash: 'abc' },
+    });
     live.limitedPool('default');
     live.brokenClass();
+    live.uses = new Map([['default/pod-0-0', { cpu: { p50: 400, p95: 400 }, memory: { p50: 2 ** 30, p95: 2 ** 30 } }]]);
     recordCost(2);
     live.whatIf = async () => WHAT_IF;
     recordLaunch();
-    await open({ scheme, width: scheme === 'dark' ? 390 : 1400 });
+    await open({ scheme, width });
     for (const [view, heading] of VIEWS) {
       await page.goto(`${served.url}#/${view}`);
       await page.getByRole('heading', { name: heading, level: 2 }).waitFor();
-      expect(await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
+      const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+      expect([view, overflow]).toEqual([view, Math.min(0, overflow)]);
       expect([view, await axeViolations(page)]).toEqual([view, []]);
     }
+  });
+
+  it('shows whole texts in the cards of a narrow page, and the beginning of the cluster name', async () => {
+    live.fill(2, 1);
+    live.brokenClass();
+    live.limitedPool('default');
+    recordLaunch();
+    await open({ width: 390, clusterName: 'production-eu-central-1-platform' });
+    // 6rem of the heading are the name of the product
+    expect((await page.locator('h1').boundingBox())?.width).toBeGreaterThan(200);
+    for (const view of ['log', 'nodepools', 'nodeclasses']) {
+      await page.goto(`${served.url}#/${view}`);
+      await page.locator('#details .cut').first().waitFor();
+      const cut = `[...document.querySelectorAll('#details .cut')].filter((each) => each.scrollWidth > each.clientWidth).length`;
+      expect([view, await page.evaluate(cut)]).toEqual([view, 0]);
+    }
+  });
+
+  it.each([1024, 1440])('leaves most of the log to the reasons at a width of %d px', async (width) => {
+    live.fill(2, 1);
+    recordLaunch();
+    await open({ width, path: '#/log' });
+    await page.locator('#details tbody tr').nth(2).waitFor();
+    const cell = await page.locator('#details tbody tr').nth(2).locator('td').last().boundingBox();
+    expect(cell?.width).toBeGreaterThan(width * 0.5);
+  });
+
+  it('gives a NodePool the same colour on the map and in the timeline', async () => {
+    live.fill(4, 1);
+    live.history.hours.sample(NOW_MS - 600_000, new Map([['gpu', { ...NO_COST, effective: 9 }]]));
+    const costs = new Map(['default', 'gpu'].map((name) => [name, { ...NO_COST, effective: name === 'gpu' ? 9 : 1 }]));
+    live.history.hours.sample(NOW_MS, costs);
+    await open();
+    const tones = (rows: string): Promise<readonly (readonly [string, string])[]> =>
+      page.evaluate(
+        `[...document.querySelectorAll('${rows}')].map((row) => [row.textContent.trim().split(' ')[0], getComputedStyle(row.querySelector('.swatch')).backgroundColor])`,
+      );
+    await page.locator('#legend li', { hasText: 'gpu' }).waitFor();
+    const onMap = new Map(await tones('#legend li'));
+    await page.getByRole('link', { name: 'Timeline' }).click();
+    await page.locator('#details .swatch').first().waitFor();
+    const inTimeline = await tones('#details .cards td:first-child');
+    expect(inTimeline.map(([name]) => name)).toEqual(['gpu', 'default']);
+    expect(inTimeline.map(([, tone]) => tone)).toEqual(['gpu', 'default'].map((name) => onMap.get(name)));
   });
 
   it('has a log of decisions, latest first, with links to nodes', async () => {

@@ -7,7 +7,7 @@
 export const usdText = (usd) => {
   if (usd === undefined) return '';
   const size = Math.abs(usd);
-  const digits = size >= 100 ? 0 : size >= 1 ? 2 : 4;
+  const digits = size >= 100 ? 0 : size >= 1 || size === 0 ? 2 : 4;
   return `${usd < 0 ? '−' : ''}$${size.toFixed(digits)}`;
 };
 

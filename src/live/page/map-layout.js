@@ -108,19 +108,33 @@ const PRICES = 5;
  * @property {readonly (readonly [tone: string, text: string])[]} labels
  */
 
+/** Numbers of the tones of NodePools in all views, because a NodePool keeps its tone. @type {Map<string, number>} */
+export const POOL_TONES = new Map();
+
+/**
+ * Assigns the next tones to NodePools without one. NodePools beyond the limit share the last tone.
+ * @param {readonly string[]} names @param {Map<string, number>} known
+ */
+export const assignTones = (names, known) => {
+  for (const name of names.toSorted()) if (!known.has(name)) known.set(name, Math.min(known.size, TONES - 1));
+  return known;
+};
+
 /**
  * Returns the tone of each node and the legend.
  * @param {string} choice `pool`, `price` or `disruption` @param {readonly LiveNode[]} nodes
+ * @param {Map<string, number>} [known] tones of the NodePools so far
  * @returns {Tones}
  */
-export const tonesFor = (choice, nodes) => {
+export const tonesFor = (choice, nodes, known = new Map()) => {
   if (choice === 'disruption') return { toneOf: outlookOf, labels: Object.entries(OUTLOOKS) };
   if (choice === 'price') return priceTones(nodes);
   const pools = [...new Set(nodes.map(({ nodePool }) => nodePool))].sort(
     (a, b) => Number(a === '') - Number(b === '') || (a < b ? -1 : 1),
   );
   const named = pools.filter((pool) => pool !== '');
-  const at = new Map(named.map((pool, index) => [pool, Math.min(index, TONES - 1)]));
+  const assigned = assignTones(named, known);
+  const at = new Map(named.map((pool) => [pool, assigned.get(pool) ?? 0]));
   /** @param {number} tone */
   const label = (tone) => {
     const [first, ...others] = named.filter((pool) => at.get(pool) === tone);

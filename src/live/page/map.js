@@ -6,7 +6,7 @@
  */
 import { byId, el, svg, tint } from './dom.js';
 import { byPool, counted, matches, nodeText } from './format.js';
-import { boxSide, cellSide, flow, MOST_BOXES, podPaths, scaleFor, tonesFor } from './map-layout.js';
+import { boxSide, cellSide, flow, MOST_BOXES, POOL_TONES, podPaths, scaleFor, tonesFor } from './map-layout.js';
 import { POD_STATES, STATES } from './sentences.js';
 
 /** Area of the map in pixels: its width, and this part of the height of the window. */
@@ -42,7 +42,7 @@ const isMoving = () => !matchMedia('(prefers-reduced-motion: reduce)').matches &
 export function showMap(nodes, query, { choice, width }) {
   const all = [...nodes.values()];
   const shown = all.filter((node) => matches(node, query));
-  const tones = tonesFor(choice, all);
+  const tones = tonesFor(choice, all, POOL_TONES);
   const place = byId('boxes');
   const scale = scaleFor(shown, { width, height: Math.max(300, innerHeight * HEIGHT_PART) });
   const isLarge = shown.length > MOST_BOXES;

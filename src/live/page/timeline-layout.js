@@ -49,21 +49,21 @@ export const costAreas = (hours, nodePools) => {
     ({ name }, rank) => name !== OTHERS && rank < (sorted.length > MOST_AREAS ? MOST_AREAS - 1 : MOST_AREAS),
   );
   const rest = sorted.filter((pool) => !kept.includes(pool));
-  const groups = kept.map((pool) => ({ name: pool.name, usd: pool.usd, members: [pool] }));
+  const groups = kept.map((pool) => ({ name: pool.name, isPool: true, usd: pool.usd, members: [pool] }));
   if (rest.length > 0) {
     const usd = rest.reduce((sum, pool) => sum + pool.usd, 0);
-    groups.push({ name: 'other NodePools', usd, members: rest });
+    groups.push({ name: 'other NodePools', isPool: false, usd, members: rest });
   }
   const most = Math.max(1e-9, ...hours.map(({ usd }) => usd.reduce((sum, each) => sum + each, 0)));
   const points = hours.length === 1 ? [...hours, ...hours] : hours;
   /** @param {readonly number[]} heights */
   const edge = (heights) => heights.map((usd, index) => point((index / (points.length - 1)) * 100, usd / most));
   let below = points.map(() => 0);
-  const areas = groups.map(({ name, usd, members }) => {
+  const areas = groups.map(({ name, isPool, usd, members }) => {
     const lower = edge(below);
     below = points.map((hour, index) => members.reduce((sum, { at }) => sum + (hour.usd[at] ?? 0), below[index] ?? 0));
     const upper = edge(below);
-    return { name, usd, d: points.length === 0 ? '' : `M${upper.join('L')}L${lower.toReversed().join('L')}Z` };
+    return { name, isPool, usd, d: points.length === 0 ? '' : `M${upper.join('L')}L${lower.toReversed().join('L')}Z` };
   });
   return { areas, most };
 };

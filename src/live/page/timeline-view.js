@@ -5,6 +5,7 @@
  */
 import { el, link, svg, tint } from './dom.js';
 import { counted, spanText, usdText } from './format.js';
+import { assignTones, POOL_TONES } from './map-layout.js';
 import { ask, table } from './parts.js';
 import { reasonText } from './sentences.js';
 import { costAreas, lifeParts } from './timeline-layout.js';
@@ -37,18 +38,24 @@ function costContent({ hours, nodePools, isDisabled }) {
   if (first === undefined || last === undefined)
     return [title, el('p', { class: 'empty' }, 'No costs yet. The operator records them every minute.')];
   const { areas, most } = costAreas(hours, nodePools);
+  const tones = assignTones(
+    areas.flatMap(({ name, isPool }) => (isPool ? [name] : [])),
+    POOL_TONES,
+  );
+  /** @param {typeof areas[number]} area */
+  const toneOf = ({ name, isPool }) => (isPool ? `pool-${tones.get(name)}` : 'unknown');
   const span = last.hourMs - first.hourMs + 3_600_000;
   const label = `USD per hour of the NodePools in the last ${spanText(span)}, at most ${usdText(most)}`;
   const chart = svg(
     'svg',
     { class: 'stack', viewBox: '0 0 100 100', preserveAspectRatio: 'none', role: 'img', 'aria-label': label },
-    ...areas.map(({ d }, at) => tint(svg('path', { d }), `pool-${at}`)),
+    ...areas.map((area) => tint(svg('path', { d: area.d }), toneOf(area))),
   );
   const observed = hours.reduce((sum, hour) => sum + hour.observed, 0);
-  const rows = areas.map(({ name, usd }, at) => [
-    el('span', {}, tint(el('i', { class: 'swatch' }), `pool-${at}`), ' ', name),
-    usdText(usd),
-    usdText(usd / observed),
+  const rows = areas.map((area) => [
+    el('span', {}, tint(el('i', { class: 'swatch' }), toneOf(area)), ' ', area.name),
+    usdText(area.usd),
+    usdText(area.usd / observed),
   ]);
   return [
     title,

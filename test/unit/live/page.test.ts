@@ -305,8 +305,8 @@ describe('the timeline', () => {
     const { areas, most } = costAreas(hours, ['web', 'gpu']);
     expect(most).toBe(4);
     expect(areas).toEqual([
-      { name: 'gpu', usd: 3.25, d: 'M0.00 25.00L100.00 75.00L100.00 100.00L0.00 100.00Z' },
-      { name: 'web', usd: 1.25, d: 'M0.00 0.00L100.00 50.00L100.00 75.00L0.00 25.00Z' },
+      { name: 'gpu', isPool: true, usd: 3.25, d: 'M0.00 25.00L100.00 75.00L100.00 100.00L0.00 100.00Z' },
+      { name: 'web', isPool: true, usd: 1.25, d: 'M0.00 0.00L100.00 50.00L100.00 75.00L0.00 25.00Z' },
     ]);
   });
 
