@@ -11,7 +11,10 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-export const KUBERNETES_VERSION = '1.36.3';
+/** Tested versions of Kubernetes. The first one is the default. */
+export const KUBERNETES_VERSIONS = ['1.36.3', '1.33.13'] as const;
+/** Version of the control plane: the minor version in `KUBERNETES`, such as `1.33`. */
+export const KUBERNETES_VERSION = testedVersion(process.env.KUBERNETES);
 export const ETCD_VERSION = '3.6.16';
 export const HELM_VERSION = '3.22.0';
 export const KUEUE_VERSION = '0.17.0';
@@ -51,38 +54,17 @@ interface Source extends Tool {
   readonly stagingVersion?: string;
 }
 
-const [, kubernetesMinor = '', kubernetesPatch = ''] = KUBERNETES_VERSION.split('.');
+const KUBERNETES = kubernetesSource('kubernetes', KUBERNETES_VERSION, [
+  'kube-apiserver',
+  'kube-scheduler',
+  'kube-controller-manager',
+]);
 
-const KUBERNETES: Source = {
-  tool: 'kubernetes',
-  version: KUBERNETES_VERSION,
-  module: 'k8s.io/kubernetes',
-  commands: {
-    'kube-apiserver': 'k8s.io/kubernetes/cmd/kube-apiserver',
-    'kube-scheduler': 'k8s.io/kubernetes/cmd/kube-scheduler',
-    'kube-controller-manager': 'k8s.io/kubernetes/cmd/kube-controller-manager',
-  },
-  linkerFlags: [
-    `-X k8s.io/component-base/version.gitVersion=v${KUBERNETES_VERSION}`,
-    '-X k8s.io/component-base/version.gitMajor=1',
-    `-X k8s.io/component-base/version.gitMinor=${kubernetesMinor}`,
-  ],
-  stagingVersion: `v0.${kubernetesMinor}.${kubernetesPatch}`,
-};
-
-/** Separate from the control plane, because it can be used without one. */
-const KUBECTL: Source = {
-  ...KUBERNETES,
-  tool: 'kubectl',
-  commands: { kubectl: 'k8s.io/kubernetes/cmd/kubectl' },
-};
+/** Separate from the control plane, because it can be used without one. It has the same version for each control plane. */
+const KUBECTL = kubernetesSource('kubectl', KUBERNETES_VERSIONS[0], ['kubectl']);
 
 /** Separate, because only the kubelet suite needs it. */
-const KUBELET: Source = {
-  ...KUBERNETES,
-  tool: 'kubelet',
-  commands: { kubelet: 'k8s.io/kubernetes/cmd/kubelet' },
-};
+const KUBELET = kubernetesSource('kubelet', KUBERNETES_VERSIONS[0], ['kubelet']);
 
 const ETCD: Source = {
   tool: 'etcd',
@@ -120,6 +102,32 @@ const QUEUED_KINDS: Readonly<Record<string, string>> = {
 const LUA = { tool: 'glua', version: '1.1.1' };
 
 const CLIENT = join(import.meta.dirname, '../client');
+
+/**
+ * Returns the tested version with this minor version.
+ * @throws Error that names the tested versions
+ */
+export function testedVersion(minor: string | undefined): string {
+  if (minor === undefined || minor === '') return KUBERNETES_VERSIONS[0];
+  const version = KUBERNETES_VERSIONS.find((each) => each === minor || each.startsWith(`${minor}.`));
+  if (version !== undefined) return version;
+  const minors = KUBERNETES_VERSIONS.map((each) => each.slice(0, each.lastIndexOf('.')));
+  throw new Error(`KUBERNETES is ${minor}; set it to one of ${minors.join(', ')}`);
+}
+
+function kubernetesSource(tool: string, version: string, commands: readonly string[]): Source {
+  const [, minor = '', patch = ''] = version.split('.');
+  return {
+    ...{ tool, version, module: 'k8s.io/kubernetes' },
+    commands: Object.fromEntries(commands.map((name) => [name, `k8s.io/kubernetes/cmd/${name}`])),
+    linkerFlags: [
+      `-X k8s.io/component-base/version.gitVersion=v${version}`,
+      '-X k8s.io/component-base/version.gitMajor=1',
+      `-X k8s.io/component-base/version.gitMinor=${minor}`,
+    ],
+    stagingVersion: `v0.${minor}.${patch}`,
+  };
+}
 
 /** Folder of cached builds: `karpenter-ts/cluster` in `$XDG_CACHE_HOME`, by default in `~/.cache`. */
 export const cacheFolder = (): string =>
