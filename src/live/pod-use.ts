@@ -53,6 +53,20 @@ export async function usesFromMetricsApi(client: RawReader): Promise<UseReport> 
   return { uses: podMetrics(list), source: 'one sample of the metrics API, so that p50 and p95 are the same' };
 }
 
+/** Returns a reader of samples that sends no further requests after a response that the cluster has no metrics API. */
+export function usesIfServed(client: RawReader): () => Promise<UseReport> {
+  let missing: Error | undefined;
+  return async () => {
+    if (missing !== undefined) throw missing;
+    try {
+      return await usesFromMetricsApi(client);
+    } catch (error) {
+      if (error instanceof Error && error.cause instanceof ApiError && error.cause.status === 404) missing = error;
+      throw error;
+    }
+  };
+}
+
 const remedyOf = (error: unknown): string =>
   error instanceof ApiError && error.status === 403
     ? 'allow the account to list pods of metrics.k8s.io, as docs/live-page.md shows'

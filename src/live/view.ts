@@ -162,6 +162,13 @@ export class LiveView {
     return this.#used.shares;
   }
 
+  /** Returns the used shares of each node in the last sample, by its name. Undefined without a metrics API. */
+  usedByNode(): ReadonlyMap<string, NonNullable<LiveSummary['used']>> | undefined {
+    const { report } = this.#sources.use.last();
+    const nodes = this.#sources.cluster.nodes();
+    return report && new Map(nodes.map((node) => [node.name, usedShares([node], report.uses)]));
+  }
+
   nodes(): readonly LiveNode[] {
     this.#renewVerdicts();
     return this.#sources.cluster

@@ -31,8 +31,8 @@ const commandText = ({ method, decision, nodes, ...usd }: NonNullable<Verdict['c
 /** Returns the age of a decision. Clocks of operator and command line may differ, so an age is at least 0. */
 const ageOf = (decided: string, nowMs: number): string => humanDuration(Math.max(0, nowMs - timeOf(decided)));
 
-/** Renders all details of one node. @param nowMs milliseconds since the epoch */
-export function verdictText(verdict: Verdict, nowMs: number): string {
+/** Renders all details of one node. The first line is its name. @param nowMs milliseconds since the epoch */
+export function verdictText(verdict: Verdict, nowMs: number, width = terminalWidth()): string {
   const { node, nodePool, code, text, object, nearestMiss, command, methods, decided, repair } = verdict;
   const facts = [
     ['NodePool', nodePool ?? ''],
@@ -46,10 +46,10 @@ export function verdictText(verdict: Verdict, nowMs: number): string {
     ['decided', decided === undefined ? '' : `${ageOf(decided, nowMs)} ago, at ${decided}`],
   ]
     .filter(([, value]) => value !== '')
-    .map(([name = '', value = '']) => `  ${name.padEnd(12)}  ${indented(value, ' '.repeat(16), terminalWidth())}`);
+    .map(([name = '', value = '']) => `  ${name.padEnd(12)}  ${indented(value, ' '.repeat(16), width)}`);
   const age = (at: string | undefined): readonly string[] =>
     decided === undefined ? [] : [at === undefined ? '' : ageOf(at, nowMs)];
   const rows = methods.map((opinion) => [opinion.method, opinion.code, ...age(opinion.decided), opinion.text]);
   const headings = ['METHOD', 'CODE', ...(decided === undefined ? [] : ['AGE']), 'BECAUSE'];
-  return `${[`Node ${node}`, ...facts].join('\n')}\n\n${table(headings, rows)}\n`;
+  return `${[`Node ${node}`, ...facts].join('\n')}\n\n${table(headings, rows, width)}\n`;
 }

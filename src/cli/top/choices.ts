@@ -7,6 +7,8 @@ import type { LogLine } from '#observe/history';
 /** Node with the labels that the view shows. */
 export interface TopNode extends LiveNode {
   readonly labels: Readonly<Record<string, string>>;
+  /** Parts of the allocatable amounts that pods use, from 0 to 1. Absent without the metrics API. */
+  readonly used?: Readonly<Record<'cpu' | 'memory', number>>;
 }
 
 export interface TopState extends Omit<LiveState, 'pending'> {

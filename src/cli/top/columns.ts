@@ -1,4 +1,4 @@
-/** Columns of the nodes in `karpenter top`: the most important ones that fit into the terminal, as wide as their content. */
+/** ScreenColumns of the nodes in `karpenter top`: the most important ones that fit into the terminal, as wide as their content. */
 import { own } from '#lib';
 import type { LiveNode } from '#live/view';
 import { resourceShare, type TopNode } from './choices.ts';
@@ -39,6 +39,9 @@ const NEXT: ReadonlySet<string> = new Set(['chosen', 'next']);
 const shortName = ({ name, nodeClaim }: LiveNode): string => (name || nodeClaim || '').split('.')[0] ?? '';
 
 const percent = (node: LiveNode, resource: string): string => `${Math.round(100 * resourceShare(node, resource))} %`;
+/** Returns the used parts of CPU and memory, or an empty text if they are unknown. */
+const usedText = ({ used }: TopNode): string =>
+  used === undefined ? '' : `${Math.round(100 * used.cpu)} / ${Math.round(100 * used.memory)} %`;
 const styleOfState = ({ state }: TopNode): Partial<StyledText> => {
   const color = STATE_COLORS[state];
   return color === undefined ? {} : { color };
@@ -58,6 +61,7 @@ function fieldsAt(nowMs: number, labels: readonly string[]): readonly Field[] {
     }),
     { id: 'cpu', title: 'CPU', text: (node) => percent(node, 'cpu'), widest: 5, isRight: true },
     { id: 'memory', title: 'MEM', text: (node) => percent(node, 'memory'), widest: 5, isRight: true },
+    { id: 'used', title: 'USED', text: usedText, widest: 13, isRight: true },
     { id: 'pods', title: 'PODS', text: ({ pods }) => String(pods), widest: 5, isRight: true },
     { id: 'price', title: '$/H', text: ({ usdPerHour }) => usdPerHour?.toFixed(3) ?? '–', widest: 8, isRight: true },
     { id: 'age', title: 'AGE', text: ({ createdMs }) => ageText(createdMs, nowMs), widest: 6, isRight: true },
@@ -92,7 +96,9 @@ const SENTENCE = 40;
 const WIDE = 100;
 /** Characters before the first column, for the mark of the selected row. */
 export const MARK = 2;
-const SHORTEST_NAME = 8;
+/** Minimum widths of the columns that are cut, in the order of the cuts. */
+const SHORTEST: Readonly<Record<string, number>> = { state: 12, node: 8 };
+const BARS: ReadonlySet<string> = new Set(['cpu', 'memory']);
 
 /** Chooses the columns for the nodes. Label columns always have a place. */
 export function columnsFor(
@@ -115,16 +121,18 @@ export function columnsFor(
     terminal - MARK - shown.reduce((sum, { width }) => sum + width + gap.length, -gap.length);
 
   let ids = [...ESSENTIAL, ...asked];
-  for (const id of OPTIONAL) if (room(pick([...ids, id])) >= 0) ids = [...ids, id];
+  const optional = nodes.some(({ used }) => used !== undefined) ? ['used', ...OPTIONAL] : OPTIONAL;
+  for (const id of optional) if (room(pick([...ids, id])) >= 0) ids = [...ids, id];
   let shown = pick(ids);
-  const missing = Math.max(0, -room(shown));
-  shown = shown.map((column) =>
-    column.id === 'node' ? { ...column, width: Math.max(SHORTEST_NAME, column.width - missing) } : column,
-  );
-  for (const id of ['cpu', 'memory']) {
-    const wider = shown.map((column) => (column.id === id ? barOf(column) : column));
-    if (room(wider) >= 0) shown = wider;
+  // names with the same beginning look equal if they are cut, so the state is cut first
+  for (const [id, least] of Object.entries(SHORTEST)) {
+    const missing = Math.max(0, -room(shown));
+    shown = shown.map((column) =>
+      column.id === id ? { ...column, width: Math.max(Math.min(least, column.width), column.width - missing) } : column,
+    );
   }
+  const wider = shown.map((column) => (BARS.has(column.id) ? barOf(column) : column));
+  if (room(wider) >= 0) shown = wider;
   const left = room(shown);
   const last = shown.at(-1);
   if (last?.id === 'verdict' && last.width + left >= SENTENCE)

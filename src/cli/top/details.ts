@@ -1,9 +1,9 @@
 /** Details of the selected node or pod in `karpenter top`. */
 import type { Verdict } from '#engine/disruption';
-import { type LiveNode, pendingGroups } from '#live/view';
+import { pendingGroups } from '#live/view';
 import { verdictText } from '../render/verdicts.ts';
 import { wrapped } from '../render/wrap.ts';
-import type { ScreenChoices, TopState } from './choices.ts';
+import type { ScreenChoices, TopNode, TopState } from './choices.ts';
 import { ageText, bar, type StyledLine } from './spans.ts';
 
 interface DetailsInput {
@@ -46,17 +46,21 @@ export function details({ state, choices, columns, verdictOf }: DetailsInput): r
 }
 
 function nodeDetails(
-  node: LiveNode,
+  node: TopNode,
   nowMs: number,
   { columns, verdict }: { readonly columns: number; readonly verdict: Verdict | undefined },
 ): readonly StyledLine[] {
-  const { name, nodeClaim, nodePool, instanceType, zone, capacityType, state, createdMs, usdPerHour, shares } = node;
+  const { name, nodeClaim, nodePool, instanceType, zone, capacityType, state, createdMs, usdPerHour, shares, used } =
+    node;
   const price = usdPerHour === undefined ? 'unknown price' : `$${usdPerHour.toFixed(4)}/h`;
   const resources = Object.entries(shares).map(
     ([resource, [requested, allocatable]]): StyledLine => [
       { text: `  ${resource.padEnd(20)} ` },
       ...bar(allocatable > 0 ? requested / allocatable : 0, 20),
       { text: `  ${amount(resource, requested)} of ${amount(resource, allocatable)}`, dim: true },
+      ...((resource === 'cpu' || resource === 'memory') && used
+        ? [{ text: ` requested, ${Math.round(100 * used[resource])} % used`, dim: true }]
+        : []),
     ],
   );
   return [
@@ -74,7 +78,8 @@ function nodeDetails(
     ...plain(
       verdict === undefined
         ? ['The operator has not published a verdict about the disruption of the node yet.']
-        : verdictText(verdict, nowMs).trimEnd().split('\n'),
+        : // the heading has the name
+          verdictText(verdict, nowMs, columns).trimEnd().split('\n').slice(1),
       columns,
     ),
     [],

@@ -4,11 +4,11 @@ import type { LiveDecision, LiveNode, PendingGroup } from '#live/view';
 import { LOG_KINDS, type LogLine } from '#observe/history';
 import { sparkline } from '../render/cost.ts';
 import { counted } from '../render/table.ts';
-import { INITIAL, type NodeGroup, rowsOf, type ScreenChoices, screenPrice, type TopState } from './choices.ts';
-import { columnsFor, MARK, type ScreenColumns } from './columns.ts';
+import { type ScreenChoices, INITIAL, type NodeGroup, screenPrice, rowsOf, type TopState } from './choices.ts';
+import { type ScreenColumns, columnsFor, MARK } from './columns.ts';
 import { details } from './details.ts';
 import { paneRows } from './panes.ts';
-import { ageText, bar, cell, firstLine, type StyledLine, type StyledText } from './spans.ts';
+import { ageText, bar, cell, firstLine, type StyledLine, type StyledText, shortened } from './spans.ts';
 
 export interface FrameInput {
   readonly state: TopState;
@@ -22,6 +22,8 @@ export interface FrameInput {
 
 /** Number of cost samples that the header shows, the last 15 minutes. */
 const SPARKS = 30;
+/** Minimum number of characters of the cluster's name. */
+const SHORTEST_CLUSTER = 8;
 const LOG_COLORS: Readonly<Partial<Record<LogLine['kind'], StyledText['color']>>> = {
   launch: 'green',
   move: 'cyan',
@@ -68,16 +70,17 @@ export function frame(input: FrameInput): readonly StyledLine[] {
   return [...head, ...shown, ...foot].map((line) => cut(line, columns));
 }
 
-/** Returns the verdict on the selected node. In a narrow terminal, its row has only the code. */
-function selection({ selected, isOpen }: ScreenChoices, { nodes }: TopState): StyledLine {
-  const { verdict } = (isOpen ? undefined : nodes.find(({ name }) => name === selected)) ?? {};
-  return verdict === undefined ? [] : [{ text: `▶ ${firstLine(verdict.text)}`, color: 'cyan' }];
+/** Returns the verdict on the selected node or the reason of the selected pod. In a narrow terminal, their rows are shorter. */
+function selection({ selected, isOpen }: ScreenChoices, { nodes, pending }: TopState): StyledLine {
+  if (isOpen) return [];
+  const text =
+    nodes.find(({ name }) => name === selected)?.verdict?.text ?? pending.find(({ pod }) => pod === selected)?.reason;
+  return text === undefined ? [] : [{ text: `▶ ${firstLine(text)}`, color: 'cyan' }];
 }
 
 function header({ state, columns, problem }: FrameInput): readonly StyledLine[] {
   const { summary, nodes, costs } = state;
-  const facts: StyledText[] = [
-    { text: summary.clusterName, bold: true },
+  const amounts: StyledText[] = [
     { text: `  ${counted(summary.nodes, 'node')}  ${counted(summary.pods, 'pod')}  ` },
     { text: `${summary.pendingPods} pending`, ...(summary.pendingPods > 0 && { color: 'yellow' as const }) },
     { text: '  ' },
@@ -85,9 +88,14 @@ function header({ state, columns, problem }: FrameInput): readonly StyledLine[] 
     { text: ` (${usd(summary.usdPerMonth, 0)}/month)`, dim: true },
     ...(summary.unpriced > 0 ? [{ text: `  ${summary.unpriced} without a price`, dim: true }] : []),
   ];
-  const usage: StyledText[] = ['cpu', 'memory'].flatMap((resource): StyledText[] => [
+  const room = columns - amounts.reduce((sum, { text }) => sum + text.length, 0);
+  const name = shortened(summary.clusterName, Math.max(SHORTEST_CLUSTER, room));
+  const facts: StyledText[] = [{ text: name, bold: true }, ...amounts];
+  const { used } = summary;
+  const usage: StyledText[] = (['cpu', 'memory'] as const).flatMap((resource): StyledText[] => [
     { text: `${resource} ` },
     ...bar(totalShare(nodes, resource), 20),
+    ...(used === undefined ? [] : [{ text: `, ${Math.round(100 * used[resource])} % used`, dim: true }]),
     { text: '   ' },
   ]);
   const trend =
@@ -138,7 +146,9 @@ function window(lines: readonly StyledLine[], selectedAt: number, space: number)
   if (lines.length <= space) return lines;
   const from = Math.max(0, Math.min(lines.length - space + 1, selectedAt - Math.floor(space / 2)));
   const shown = lines.slice(from, from + space - 1);
-  return [...shown, [{ text: `  … ${lines.length - shown.length} more lines`, dim: true }]];
+  const below = lines.length - shown.length - from;
+  const hidden = [...(from > 0 ? [`${from} above`] : []), ...(below > 0 ? [`${below} below`] : [])].join(', ');
+  return [...shown, [{ text: `  … more lines: ${hidden}`, dim: true }]];
 }
 
 function nodeLines(
@@ -183,8 +193,8 @@ function pendingLines(
   const { atMs, pendingPods } = state.summary;
   const at = pending.findIndex(({ pod }) => pod === choices.selected);
   const from = Math.max(0, Math.min(at - rows + 1, pending.length - rows));
-  // leaves more than half of a narrow terminal to the reason
-  const width = Math.min(34, Math.floor(columns * 0.4), Math.max(...pending.map(({ pod }) => pod.length)));
+  // leaves most of a narrow terminal to the reason
+  const width = Math.min(34, Math.floor(columns * 0.3), Math.max(...pending.map(({ pod }) => pod.length)));
   return [
     [],
     [{ text: `PENDING PODS (${pendingPods})`, bold: true, color: 'yellow' }],
@@ -268,12 +278,15 @@ function footer(
   ];
 }
 
-/** Cuts a line at the width of the terminal. */
+/** Cuts a line at the width of the terminal, with an ellipsis as the last character. */
 function cut(line: StyledLine, columns: number): StyledLine {
-  let left = columns;
-  return line.flatMap((span) => {
+  const blanks = line.at(-1)?.text.match(/ *$/)?.[0].length ?? 0;
+  const isLonger = line.reduce((sum, { text }) => sum + text.length, -blanks) > columns;
+  let left = isLonger ? columns - 1 : columns;
+  const shown = line.flatMap((span) => {
     const part = { ...span, text: span.text.slice(0, Math.max(0, left)) };
     left -= span.text.length;
     return part.text === '' ? [] : [part];
   });
+  return isLonger ? [...shown, { ...shown.at(-1), text: '…' }] : shown;
 }

@@ -22,9 +22,13 @@ export function bar(share: number, width: number): readonly StyledText[] {
   ];
 }
 
+/** Returns a text of at most this width. An ellipsis replaces the rest. */
+export const shortened = (value: string, width: number): string =>
+  value.length > width ? `${value.slice(0, width - 1)}…` : value;
+
 /** Returns a text with this width, cut if it is longer. */
 export const cell = (value: string, width: number, right = false): readonly StyledText[] => {
-  const short = value.length > width ? `${value.slice(0, width - 1)}…` : value;
+  const short = shortened(value, width);
   return [{ text: right ? short.padStart(width) : short.padEnd(width) }];
 };
 

@@ -19,9 +19,9 @@ import type { InstanceType, PoolInput } from '#engine/model';
 import type { KubeReader, Store } from '#kube/client';
 import type { HttpKubeReader } from '#kube/connection';
 import { startInformers } from '#kube/informers';
-import { messageOf, timeOf, tryRun } from '#lib';
+import { defined, messageOf, timeOf, tryRun } from '#lib';
 import { type Clock, monotonicMs, type Timepiece } from '#lib/clock';
-import { LiveView, type PricesOf, UseSamples, usesFromMetricsApi } from '#live/view';
+import { LiveView, type PricesOf, UseSamples, usesIfServed } from '#live/view';
 import type { LogLine } from '#observe/history';
 import { type Logger, silent } from '#observe/logger';
 import { ClusterState } from '#state';
@@ -34,6 +34,8 @@ import type { TopNode, TopState } from './choices.ts';
 const INTERVAL_MS = 5_000;
 /** Wait for the first lists. Kinds that are not readable must not delay the view for ever. */
 const FIRST_LISTS_MS = 15_000;
+/** Wait for the first sample of the use, which can come later. */
+const FIRST_SAMPLE_MS = 2_000;
 
 export interface ScreenOptions {
   readonly client: KubeReader & Pick<HttpKubeReader, 'raw'>;
@@ -70,6 +72,7 @@ export async function watchCluster(options: ScreenOptions): Promise<WatchedClust
   let podVerdicts: readonly PodVerdict[] = [];
   let log: readonly LogLine[] | undefined;
   let isLost = false;
+  const use = new UseSamples(usesIfServed(client), clock);
   const view = new LiveView({
     clusterName: options.clusterName,
     cluster,
@@ -79,7 +82,7 @@ export async function watchCluster(options: ScreenOptions): Promise<WatchedClust
     verdicts: () => [...verdicts.values()],
     podVerdicts: () => podVerdicts,
     isLeading: () => true,
-    use: new UseSamples(() => usesFromMetricsApi(client), clock),
+    use,
   });
   const events = new EventReader(view, informers.store(POD));
   let restraint: PauseView = {};
@@ -100,20 +103,17 @@ export async function watchCluster(options: ScreenOptions): Promise<WatchedClust
     }));
   };
   await Promise.race([informers.synced(), clock.sleep(FIRST_LISTS_MS, signal)]);
-  await Promise.all([refresh(), view.refreshPrices()]);
+  await Promise.all([
+    refresh(),
+    view.refreshPrices(),
+    Promise.race([use.latest(), clock.sleep(FIRST_SAMPLE_MS, signal)]),
+  ]);
   void view.run(signal);
-  const { nodes, nodeClaims } = cluster.stores;
-  const nodesWithLabels = (): readonly TopNode[] =>
-    view.nodes().flatMap((node) => {
-      const object = nodes.get({ name: node.name }) ?? nodeClaims.get({ name: node.nodeClaim ?? '' });
-      const labels = object?.metadata.labels ?? {};
-      return options.selects?.(labels) === false ? [] : [{ ...node, labels }];
-    });
   void repeat(refresh, { clock, signal });
   return {
     state: () => ({
       summary: { ...view.summary(), ...restraint },
-      nodes: nodesWithLabels(),
+      nodes: topNodes(view, cluster, options.selects),
       pending: view.pending(),
       decisions: view.decisions.list(),
       costs: view.costs,
@@ -125,6 +125,16 @@ export async function watchCluster(options: ScreenOptions): Promise<WatchedClust
       return missing.length > 0 ? `waiting for the list of ${missing.join(', ')}` : problems.values().next().value;
     },
   };
+}
+
+/** Returns the selected nodes with their labels, and with the used shares if they are known. */
+function topNodes(view: LiveView, { stores }: ClusterState, selects: ScreenOptions['selects']): readonly TopNode[] {
+  const used = view.usedByNode();
+  return view.nodes().flatMap((node) => {
+    const object = stores.nodes.get({ name: node.name }) ?? stores.nodeClaims.get({ name: node.nodeClaim ?? '' });
+    const labels = object?.metadata.labels ?? {};
+    return selects?.(labels) === false ? [] : [{ ...node, labels, ...defined({ used: used?.get(node.name) }) }];
+  });
 }
 
 /** Period of the shown decisions. */
@@ -215,10 +225,10 @@ export class EventReader {
 const atMs = ({ lastTimestamp, metadata }: Pick<KubeEvent, 'lastTimestamp' | 'metadata'>): number =>
   timeOf(lastTimestamp ?? metadata.creationTimestamp) || 0;
 
-/** Codes of verdicts in events that Karpenter publishes as well, and that have no code. */
+/** Words for verdicts in events that Karpenter publishes as well, and that have no code. */
 const WITHOUT_CODE: Readonly<Record<string, string>> = {
-  DisruptionBlocked: 'blocked',
-  Unconsolidatable: 'unconsolidatable',
+  DisruptionBlocked: 'not disrupted',
+  Unconsolidatable: 'not consolidated',
 };
 
 /** Returns the verdict in an event on a Node. The event has no results of single methods. */

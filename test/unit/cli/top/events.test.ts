@@ -82,7 +82,7 @@ describe('EventReader', () => {
       event('of its claim', { ...blocked, involvedObject: { kind: 'NodeClaim', name: 'a' }, message: 'of the claim' }),
     ]);
     expect([...reader.verdicts.values()]).toEqual([
-      { node: 'a', code: 'blocked', text: 'Node is nominated', methods: [] },
+      { node: 'a', code: 'not disrupted', text: 'Node is nominated', methods: [] },
     ]);
   });
 });

@@ -250,7 +250,63 @@ describe('a frame', () => {
     const text = textOf(frame(input({ sort: 'name', selected: nodes[60]?.name }, { state })));
     expect(text).toMatch(/▶ n060/);
     expect(text).not.toContain('n010');
-    expect(text).toMatch(/… \d+ more lines/);
+    expect(text).toMatch(/… more lines: \d+ above, \d+ below/);
+  });
+
+  it.each([
+    80, 120, 200,
+  ])('marks each text that is cut, and cuts the name of the cluster first, at %d columns', (columns) => {
+    const reason = `${'too large '.repeat(30)}END`;
+    const state = {
+      ...STATE,
+      summary: { ...STATE.summary, clusterName: 'production-eu-central-1-platform-team-cluster-with-a-long-name' },
+      pending: [{ pod: 'web/api-1', sinceMs: NOW - 65_000, reason }],
+    };
+    const lines = textOf(frame(input({ selected: 'web/api-1' }, { state, columns }))).split('\n');
+    expect(lines[0]).toContain('($1,387/month)');
+    for (const line of lines.filter((each) => each.includes('too large'))) expect(line).toMatch(/(…|END)$/);
+    expect(lines.filter((each) => each.includes('too large'))).toHaveLength(2);
+  });
+
+  it.each([
+    80, 100, 120, 200,
+  ])('shows bars of both resources or of none, and whole names of nodes, at %d columns', (columns) => {
+    const nodes = Array.from({ length: 9 }, (_, at) =>
+      node(`ip-10-123-145-20${at}`, {
+        instanceType: 'r7iz.metal-32xl',
+        verdict: { code: 'spot-to-spot-flexibility', text: 'too few types' },
+      }),
+    );
+    const rows = textOf(frame(input({}, { state: { ...STATE, nodes }, columns, rows: 40 })))
+      .split('\n')
+      .filter((line) => line.includes('r7iz'));
+    expect(rows.map((row) => /ip-10-123-145-20\d/.exec(row)?.[0])).toHaveLength(new Set(rows).size);
+    for (const row of rows) expect([0, 2]).toContain(row.match(/[█░]+/g)?.length ?? 0);
+  });
+
+  it('has the used shares beside the requested ones if the metrics API is served, and else no column for them', () => {
+    const nodes = STATE.nodes.map((each, at) => (at === 0 ? { ...each, used: { cpu: 0.12, memory: 0.345 } } : each));
+    const state = { ...STATE, nodes, summary: { ...STATE.summary, used: { cpu: 0.1, memory: 0.2 } } };
+    const shown = textOf(frame(input({}, { state })));
+    expect(shown).toContain('65 %, 10 % used');
+    expect(shown).toMatch(/ USED .*\n(.*\n)*.* a .* 12 \/ 35 % /);
+    expect(textOf(frame(input({ selected: nodes[0]?.name, isOpen: true }, { state })))).toContain(
+      'requested, 35 % used',
+    );
+    expect(textOf(frame(input()))).not.toMatch(/used/i);
+    for (const line of textOf(frame(input({}, { state, columns: 80 }))).split('\n'))
+      expect(line.length).toBeLessThan(81);
+  });
+
+  it('indents the wrapped lines of a verdict, and has the name of the node once', () => {
+    const { name = '' } = STATE.nodes[0] ?? {};
+    const text = 'PodDisruptionBudget payments/checkout-service-availability allows 0 evictions now, 3 of 3 are needed';
+    const verdict: Verdict = { node: name, code: 'pdb', text, methods: [] };
+    const open = input({ selected: name, isOpen: true }, { columns: 60, verdictOf: () => verdict });
+    const lines = textOf(frame(open)).split('\n');
+    expect(lines.filter((line) => line === `Node ${name}`)).toHaveLength(1);
+    const at = lines.findIndex((line) => line.startsWith('  because'));
+    expect(lines[at + 1]).toMatch(/^ {16}\S/);
   });
 
   it('explains the selected node by the verdict, or by its absence', () => {
