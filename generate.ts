@@ -190,7 +190,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
   files.set('src/cli/convert/chart-values.ts', knownValuesModule());
   files.set('src/cli/convert/iam/policies-text.ts', policiesModule());
   for (const [name, dashboard] of Object.entries(DASHBOARDS))
-    files.set(join(FOLDERS.dashboards, `${name}.json`), grafanaJson(dashboard, surroundings(product().homepage)));
+    files.set(join(FOLDERS.dashboards, `${name}.json`), grafanaJson(dashboard, surroundings(product().repository)));
   files.set('src/lib/version.ts', versionModule());
   for (const [path, text] of chartFiles()) files.set(path, text);
   return files;

@@ -39,9 +39,9 @@ const { values } = parseArgs({
     'build-arg': { type: 'string', multiple: true, default: [] },
   },
 });
-const { version, homepage } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+const { version, repository } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   readonly version: string;
-  readonly homepage: string;
+  readonly repository: string;
 };
 const helm = process.env.HELM ?? 'helm';
 const folder = resolve(values.folder);
@@ -61,7 +61,7 @@ for (const file of archives)
   report(`packaged   ${file}, ${Math.round(statSync(join(folder, file)).size / 2 ** 20)} MiB`);
 writeFileSync(
   join(folder, KREW_MANIFEST),
-  krewManifest(version, homepage, (file) => sha256(join(folder, file))),
+  krewManifest(version, repository, (file) => sha256(join(folder, file))),
 );
 report(`described  ${KREW_MANIFEST}`);
 report(`listed     ${writeBillOfMaterials(version, folder)}`);

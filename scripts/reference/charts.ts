@@ -8,7 +8,7 @@ export interface Product {
   readonly version: string;
   readonly license: string;
   /** URL of the repository, without a slash at the end. */
-  readonly homepage: string;
+  readonly repository: string;
 }
 
 export interface ValuesSchema {
@@ -38,11 +38,11 @@ export type ChartName = keyof typeof DESCRIPTIONS;
 
 /** Returns the text of Chart.yaml with the annotations that Artifact Hub reads. */
 export function chartFile(name: ChartName, product: Product, crds: readonly CustomResourceDefinition[]): string {
-  const { version, license, homepage } = product;
+  const { version, license, repository } = product;
   const links = [
-    { name: 'Documentation', url: `${homepage}/tree/main/docs` },
-    { name: 'Runbook', url: `${homepage}/blob/main/docs/runbook.md` },
-    { name: 'Support', url: `${homepage}/issues` },
+    { name: 'Documentation', url: `${repository}/tree/main/docs` },
+    { name: 'Runbook', url: `${repository}/blob/main/docs/runbook.md` },
+    { name: 'Support', url: `${repository}/issues` },
   ];
   const chart = {
     apiVersion: 'v2',
@@ -51,10 +51,10 @@ export function chartFile(name: ChartName, product: Product, crds: readonly Cust
     type: 'application',
     version,
     appVersion: version,
-    icon: `${homepage.replace('github.com', 'raw.githubusercontent.com')}/main/docs/images/icon.svg`,
-    home: homepage,
-    sources: [`${homepage}/tree/main/charts/${name}`],
-    maintainers: [{ name: 'The maintainers of karpenter-ts', url: homepage }],
+    icon: `${repository.replace('github.com', 'raw.githubusercontent.com')}/main/docs/images/icon.svg`,
+    home: repository,
+    sources: [`${repository}/tree/main/charts/${name}`],
+    maintainers: [{ name: 'The maintainers of karpenter-ts', url: repository }],
     keywords: KEYWORDS,
     annotations: {
       'compatible-with-karpenter': KARPENTER,
@@ -104,8 +104,10 @@ const INTRODUCTIONS: Readonly<Record<ChartName, readonly string[]>> = {
 };
 
 /** Returns the README of a chart. */
-export function chartReadme(name: ChartName, { homepage }: Product, values: readonly ChartValue[]): string {
-  const introduction = INTRODUCTIONS[name].map((line) => line.replace('HOME', homepage).replace('VERSION', KARPENTER));
+export function chartReadme(name: ChartName, { repository }: Product, values: readonly ChartValue[]): string {
+  const introduction = INTRODUCTIONS[name].map((line) =>
+    line.replace('HOME', repository).replace('VERSION', KARPENTER),
+  );
   const lines = [...heading(name, `charts/${name}/values.yaml or scripts/reference/charts.ts`), ...introduction];
   return `${[...lines, '', '## Values', '', ...valuesTable(values)].join('\n')}\n`;
 }

@@ -39,10 +39,10 @@ describe('a chart', () => {
     'karpenter',
     'karpenter-crd',
   ])('has links to the repository, an existing icon, maintainers and its custom resources for Artifact Hub: %s', (name) => {
-    const { homepage } = yaml('../package.json') as { readonly homepage: string };
+    const { repository } = yaml('../package.json') as { readonly repository: string };
     const chart = yaml(`${name}/Chart.yaml`) as { readonly icon: string; readonly annotations: Record<string, string> };
-    expect(chart).toMatchObject({ home: homepage, sources: [`${homepage}/tree/main/charts/${name}`] });
-    expect(chart).toMatchObject({ maintainers: [{ url: homepage }] });
+    expect(chart).toMatchObject({ home: repository, sources: [`${repository}/tree/main/charts/${name}`] });
+    expect(chart).toMatchObject({ maintainers: [{ url: repository }] });
     expect(text(`../${chart.icon.split('/main/')[1]}`)).toContain('<svg');
     const crds = parse(chart.annotations['artifacthub.io/crds'] ?? '') as readonly { readonly kind: string }[];
     expect(crds.map(({ kind }) => kind)).toEqual(customResourceDefinitions().map(({ spec }) => spec.names.kind));

@@ -103,12 +103,12 @@ describe('the runbook', () => {
   });
 
   it('is linked by every alert, and every alert has a severity and a summary', () => {
-    const { homepage } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
-      readonly homepage: string;
+    const { repository } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+      readonly repository: string;
     };
     for (const { alert, labels, annotations } of alerts()) {
       const [page, anchor] = annotations.runbook_url.split('#');
-      expect(page).toBe(`${homepage}/blob/main/docs/runbook.md`);
+      expect(page).toBe(`${repository}/blob/main/docs/runbook.md`);
       expect([...sections.keys()].find((name) => name.toLowerCase() === anchor)).toBe(alert);
       expect(['critical', 'warning', 'info']).toContain(labels.severity);
       expect(annotations.summary).not.toBe('');
