@@ -1,6 +1,17 @@
 /** CapacityQuota: amounts that the nodes with some labels must not exceed together (feature gate CapacityQuota). */
 import type { LabelSelector, LabelSelectorRequirement } from './kubernetes.ts';
-import { type Declared, int64, list, object, optional, quantityMap, rule, stringMap, text } from './schema/declare.ts';
+import {
+  type Declared,
+  int64,
+  list,
+  object,
+  optional,
+  patternLike,
+  quantityMap,
+  rule,
+  stringMap,
+  text,
+} from './schema/declare.ts';
 import { columns, type Resource, type ResourceDeclaration } from './schema/resource.ts';
 import { conditions } from './shapes.ts';
 
@@ -37,7 +48,7 @@ const capacityQuotaSpec = object(
           description:
             'Maximum amounts of the nodes together: `cpu`, `memory`, `nodes`, or extended resources such as `nvidia.com/gpu`.',
           maxProperties: MOST_RESOURCES,
-          pattern: INTEGER_QUANTITY.source,
+          pattern: patternLike(INTEGER_QUANTITY.source, '100'),
           rules: [
             rule(
               `self.all(name, name.size() <= ${LONGEST_NAME})`,

@@ -22,6 +22,7 @@ import {
   object,
   openObject,
   optional,
+  patternLike,
   rule,
   stringMap,
   text,
@@ -64,7 +65,9 @@ const blockDevice = object(
         maximum: 300,
       }),
     ),
-    volumeSize: optional(text({ description: 'Size of the volume, in Gi, G, Ti or T.', pattern: VOLUME_SIZE })),
+    volumeSize: optional(
+      text({ description: 'Size of the volume, in Gi, G, Ti or T.', pattern: patternLike(VOLUME_SIZE, '100Gi') }),
+    ),
     volumeType: optional(
       choice(['standard', 'io1', 'io2', 'gp2', 'sc1', 'st1', 'gp3'], { description: 'Type of the volume.' }),
     ),
@@ -289,14 +292,17 @@ const amiStatus = object({
 });
 
 const capacityReservationStatus = object({
-  id: text({ description: 'ID of the reservation.', pattern: '^cr-[0-9a-z]+$' }),
+  id: text({ description: 'ID of the reservation.', pattern: patternLike('^cr-[0-9a-z]+$', 'cr-0123456789abcdef0') }),
   availabilityZone: text({ description: 'Zone of the reservation.' }),
   instanceType: text({ description: 'Instance type of the reservation.' }),
   instanceMatchCriteria: choice(['open', 'targeted'], {
     description:
       'Instances that can run in the reservation: `open` for any matching instance, `targeted` for instances that request it.',
   }),
-  ownerID: text({ description: 'ID of the account that owns the reservation.', pattern: '^[0-9]{12}$' }),
+  ownerID: text({
+    description: 'ID of the account that owns the reservation.',
+    pattern: patternLike('^[0-9]{12}$', '123456789012'),
+  }),
   endTime: optional(time({ description: 'Time at which the reservation ends.' })),
   interruptible: optional(flag({ description: 'If true, the owner can reclaim the capacity.' })),
   reservationType: optional(

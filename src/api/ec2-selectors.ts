@@ -6,6 +6,7 @@ import {
   list,
   object,
   optional,
+  patternLike,
   rule,
   stringMap,
   text,
@@ -42,7 +43,9 @@ const exclusive = (field: string, kind: string): string =>
 export const subnetSelectorTerms = list(
   object({
     tags: termTags,
-    id: optional(text({ description: 'ID of the subnet.', pattern: 'subnet-[0-9a-z]+' })),
+    id: optional(
+      text({ description: 'ID of the subnet.', pattern: patternLike('subnet-[0-9a-z]+', 'subnet-0123456789abcdef0') }),
+    ),
   }),
   {
     description: 'Subnets in which instances are launched. A subnet must match at least one of the terms.',
@@ -58,7 +61,9 @@ export const subnetSelectorTerms = list(
 export const securityGroupSelectorTerms = list(
   object({
     tags: termTags,
-    id: optional(text({ description: 'ID of the security group.', pattern: 'sg-[0-9a-z]+' })),
+    id: optional(
+      text({ description: 'ID of the security group.', pattern: patternLike('sg-[0-9a-z]+', 'sg-0123456789abcdef0') }),
+    ),
     name: optional(text({ description: 'Name of the security group. This is not the tag `Name`.' })),
   }),
   {
@@ -76,8 +81,18 @@ export const securityGroupSelectorTerms = list(
 export const capacityReservationSelectorTerms = list(
   object({
     tags: termTags,
-    id: optional(text({ description: 'ID of the capacity reservation.', pattern: '^cr-[0-9a-z]+$' })),
-    ownerID: optional(text({ description: 'ID of the account that owns the reservation.', pattern: '^[0-9]{12}$' })),
+    id: optional(
+      text({
+        description: 'ID of the capacity reservation.',
+        pattern: patternLike('^cr-[0-9a-z]+$', 'cr-0123456789abcdef0'),
+      }),
+    ),
+    ownerID: optional(
+      text({
+        description: 'ID of the account that owns the reservation.',
+        pattern: patternLike('^[0-9]{12}$', '123456789012'),
+      }),
+    ),
     instanceMatchCriteria: optional(
       choice(['open', 'targeted'], {
         description:
@@ -102,7 +117,12 @@ export const capacityReservationSelectorTerms = list(
 export const placementGroupSelector = object(
   {
     name: optional(text({ description: 'Name of the placement group.', minLength: 1 })),
-    id: optional(text({ description: 'ID of the placement group.', pattern: '^pg-[0-9a-z]+$' })),
+    id: optional(
+      text({
+        description: 'ID of the placement group.',
+        pattern: patternLike('^pg-[0-9a-z]+$', 'pg-0123456789abcdef0'),
+      }),
+    ),
   },
   {
     description: 'Placement group in which instances are launched.',
@@ -159,7 +179,9 @@ export const amiSelectorTerms = list(
       }),
     ),
     tags: termTags,
-    id: optional(text({ description: 'ID of the image.', pattern: 'ami-[0-9a-z]+' })),
+    id: optional(
+      text({ description: 'ID of the image.', pattern: patternLike('ami-[0-9a-z]+', 'ami-0123456789abcdef0') }),
+    ),
     name: optional(text({ description: 'Name of the image, with `*` and `?` as wildcards.' })),
     owner: optional(
       text({

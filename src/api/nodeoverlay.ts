@@ -3,7 +3,7 @@
 import { messageOf } from '#lib';
 import { KARPENTER_GROUP, OVERLAY_AWS_KEYS, requirementErrors } from './labels.ts';
 import { readQuantity } from './quantity.ts';
-import { type Declared, int32, object, optional, quantityMap, rule, text } from './schema/declare.ts';
+import { type Declared, int32, object, optional, patternLike, quantityMap, rule, text } from './schema/declare.ts';
 import { columns, type Resource, type ResourceDeclaration } from './schema/resource.ts';
 import { conditions, keyRules, overlayRequirements } from './shapes.ts';
 
@@ -11,13 +11,19 @@ const nodeOverlaySpec = object(
   {
     requirements: overlayRequirements(keyRules(OVERLAY_AWS_KEYS, { nodePoolKey: true })),
     price: optional(
-      text({ description: 'Price in USD per hour, which replaces the known price.', pattern: '^\\d+(\\.\\d+)?$' }),
+      text({
+        description: 'Price in USD per hour, which replaces the known price.',
+        pattern: patternLike('^\\d+(\\.\\d+)?$', '0.35'),
+      }),
     ),
     priceAdjustment: optional(
       text({
         description:
           'Change of the known price: an amount in USD such as `+0.5` or `-1`, or a percentage such as `-10%`.',
-        pattern: '^(([+-]{1}(\\d*\\.?\\d+))|(\\+{1}\\d*\\.?\\d+%)|(^(-\\d{1,2}(\\.\\d+)?%)$)|(-100%))$',
+        pattern: patternLike(
+          '^(([+-]{1}(\\d*\\.?\\d+))|(\\+{1}\\d*\\.?\\d+%)|(^(-\\d{1,2}(\\.\\d+)?%)$)|(-100%))$',
+          '-10%',
+        ),
       }),
     ),
     capacity: optional(

@@ -3,7 +3,18 @@ import { KARPENTER_TS_GROUP } from './labels.ts';
 import { repairErrors, repairSection } from './policy-repair.ts';
 import { rolloutErrors, rolloutSection } from './policy-rollout.ts';
 import { spotErrors, spotSection } from './policy-spot.ts';
-import { choice, type Declared, list, number, object, optional, rule, stringMap, text } from './schema/declare.ts';
+import {
+  choice,
+  type Declared,
+  list,
+  number,
+  object,
+  optional,
+  patternLike,
+  rule,
+  stringMap,
+  text,
+} from './schema/declare.ts';
 import { columns, type Resource, type ResourceDeclaration } from './schema/resource.ts';
 import { conditions } from './shapes.ts';
 import { SHARE_PATTERN } from './shares.ts';
@@ -44,7 +55,8 @@ export const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as con
 /** Reasons that a window can name. `Expired` is the end of `expireAfter`, which windows of all reasons do not hold back. */
 export const WINDOW_REASONS = ['Empty', 'Drifted', 'Underutilized', 'Expired'] as const;
 
-const timeOfDay = (description: string) => text({ description, pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$' });
+const timeOfDay = (description: string) =>
+  text({ description, pattern: patternLike('^([01][0-9]|2[0-3]):[0-5][0-9]$', '22:30') });
 
 const windows = object(
   {
@@ -95,7 +107,7 @@ const zones = object(
     balance: text({
       description:
         'Share of the price of a node that the balance of zones may add, such as `3%`. With `0%`, EC2 chooses among zones.',
-      pattern: '^(100|[0-9]{1,2}(\\.[0-9]{1,2})?)%$',
+      pattern: patternLike('^(100|[0-9]{1,2}(\\.[0-9]{1,2})?)%$', '3%'),
     }),
   },
   { description: 'Distribution of new nodes over zones. Default: `balance: 3%`.' },
@@ -106,12 +118,12 @@ const preferences = object(
     worth: text({
       description:
         'Worth of a preference with weight 100, as a share of the price of the resources of its pod, such as `10%`. Spread constraints with `ScheduleAnyway` have weight 100. With `0%`, only preferences without a price are satisfied.',
-      pattern: SHARE_PATTERN,
+      pattern: patternLike(SHARE_PATTERN, '10%'),
     }),
     maxWorth: optional(
       text({
         description: 'Maximum worth in the annotation `karpenter-ts.sh/preference-worth` of pods. Default: 100%.',
-        pattern: SHARE_PATTERN,
+        pattern: patternLike(SHARE_PATTERN, '10%'),
       }),
     ),
   },

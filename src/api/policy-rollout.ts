@@ -1,7 +1,7 @@
 /** Section `rollout` of a NodePolicy: stages of the replacement of drifted nodes. */
 import { parseDuration, readDurationOrNever } from './duration.ts';
 import { durationErrors } from './nodepool-validation.ts';
-import { type Declared, object, optional, text } from './schema/declare.ts';
+import { type Declared, object, optional, patternLike, text } from './schema/declare.ts';
 import { duration } from './shapes.ts';
 
 /** Defaults of the durations, in their text form. */
@@ -12,7 +12,7 @@ export const rolloutSection = object(
     canaries: text({
       description:
         'Number of nodes to replace first: a number such as `2`, or a percentage of the nodes of the NodePool such as `5%`, rounded down to at least one. It is counted once, when the rollout starts.',
-      pattern: '^([1-9][0-9]{0,4}|([1-9][0-9]?|100)%)$',
+      pattern: patternLike('^([1-9][0-9]{0,4}|([1-9][0-9]?|100)%)$', '10%'),
     }),
     soak: optional(
       duration(

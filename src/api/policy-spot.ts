@@ -1,11 +1,11 @@
 /** Section `spot` of a NodePolicy: use of spot capacity. */
 import { parseDuration, readDurationOrNever } from './duration.ts';
 import { durationErrors } from './nodepool-validation.ts';
-import { type Declared, int32, object, optional, rule, text } from './schema/declare.ts';
+import { type Declared, int32, object, optional, patternLike, rule, text } from './schema/declare.ts';
 import { duration } from './shapes.ts';
 
 /** A share of at most 100 %. */
-const PART = '^(100|[0-9]{1,2}(\\.[0-9]{1,2})?)%$';
+const PART = patternLike('^(100|[0-9]{1,2}(\\.[0-9]{1,2})?)%$', '70%');
 
 export const spotSection = object(
   {

@@ -1,9 +1,9 @@
 /** ProvisioningRequest: requests capacity for a whole set of pods before they exist (feature gate ProvisioningRequest). */
-import { int32, list, object, optional, rule, stringMap, text } from './schema/declare.ts';
+import { int32, list, object, optional, patternLike, rule, stringMap, text } from './schema/declare.ts';
 import { columns, type Resource, type ResourceDeclaration } from './schema/resource.ts';
 import { conditions } from './shapes.ts';
 
-const SUBDOMAIN = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$';
+const SUBDOMAIN = patternLike('^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$', 'my-name');
 const LONGEST_NAME = 253;
 
 const immutable = [rule('self == oldSelf', 'Value is immutable')];

@@ -10,17 +10,20 @@ import {
   list,
   object,
   optional,
+  patternLike,
   rule,
   text,
   time,
   unsafe,
 } from './schema/declare.ts';
 
-const QUALIFIED_NAME =
-  '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$';
-export const LABEL_VALUE = '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$';
-const DURATION = '^([0-9]+(s|m|h))+$';
-const DURATION_OR_NEVER = '^(([0-9]+(s|m|h))+|Never)$';
+const QUALIFIED_NAME = patternLike(
+  '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$',
+  'example.com/team',
+);
+export const LABEL_VALUE = patternLike('^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$', 'web');
+const DURATION = patternLike('^([0-9]+(s|m|h))+$', '1h30m');
+const DURATION_OR_NEVER = patternLike('^(([0-9]+(s|m|h))+|Never)$', '720h');
 
 /** Field for a duration such as `90s` or `1h30m`, in whole seconds, minutes and hours. */
 export const duration = (description: string) => text({ description, pattern: DURATION });
@@ -35,19 +38,22 @@ export const budgetFields = {
     description:
       'Maximum number of nodes that may be disrupted at the same time: a number such as `5`, or a percentage of the nodes of the NodePool such as `10%`, rounded up.',
     default: '10%',
-    pattern: '^((100|[0-9]{1,2})%|[0-9]+)$',
+    pattern: patternLike('^((100|[0-9]{1,2})%|[0-9]+)$', '10%'),
   }),
   schedule: optional(
     text({
       description:
         'Start times of the budget in UTC: five cron fields, or a shortcut such as `@daily`. If it is not set, the budget is always active.',
-      pattern: '^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\\s(.+)\\s(.+)\\s(.+)\\s(.+))$',
+      pattern: patternLike(
+        '^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\\s(.+)\\s(.+)\\s(.+)\\s(.+))$',
+        '0 9 * * mon-fri',
+      ),
     }),
   ),
   duration: optional(
     text({
       description: 'Duration for which the budget is active after each start time, in hours and minutes.',
-      pattern: '^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$',
+      pattern: patternLike('^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$', '8h30m'),
     }),
   ),
 };
@@ -74,7 +80,7 @@ export const nodeClassRef = (description: string, rules: readonly CelRule[] = []
     {
       group: text({
         description: 'API group of the NodeClass, such as `karpenter.k8s.aws`.',
-        pattern: '^[^/]*$',
+        pattern: patternLike('^[^/]*$', 'karpenter.k8s.aws'),
         rules: [rule("self != ''", 'group may not be empty')],
       }),
       kind: text({
@@ -181,10 +187,12 @@ export const overlayRequirements = (keys: readonly CelRule[]) =>
     ],
   });
 
-const CONDITION_TYPE =
-  '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$';
-const REASON = '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$';
-const REASON_OR_EMPTY = '^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?)?$';
+const CONDITION_TYPE = patternLike(
+  '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$',
+  'Ready',
+);
+const REASON = patternLike('^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$', 'NotReady');
+const REASON_OR_EMPTY = patternLike('^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?)?$', 'NotReady');
 
 const conditionList = (item: ReturnType<typeof object>, listType: boolean) =>
   list(unsafe<Condition>(item), {

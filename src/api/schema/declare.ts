@@ -118,6 +118,18 @@ export const openObject = (options: Annotations = {}) =>
     ...keywords(options),
   });
 
+/** Values that match, by pattern. Messages have them instead of the regular expression, and CRDs do not contain them. */
+const EXAMPLES = new Map<string, string>();
+
+/** Declares a value that matches a pattern, and returns the pattern. */
+export function patternLike(pattern: string, example: string): string {
+  EXAMPLES.set(pattern, example);
+  return pattern;
+}
+
+/** Returns a value that matches a declared pattern. */
+export const exampleOf = (pattern: string): string | undefined => EXAMPLES.get(pattern);
+
 export const text = (options: StringOptions = {}): TString =>
   schema('String', { type: 'string', ...keywords(options) });
 
@@ -165,8 +177,10 @@ export const stringMap = (options: MapOptions & { readonly value?: StringOptions
   });
 };
 
-const QUANTITY_PATTERN =
-  '^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$';
+const QUANTITY_PATTERN = patternLike(
+  '^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$',
+  '1500m',
+);
 
 /** Declares a map from resource names to quantities: numbers, or strings such as `100m` or `4Gi` that match the pattern. */
 export const quantityMap = ({

@@ -4,10 +4,12 @@ import type { KubeObject } from '#api/objects';
 import {
   type Cause,
   customResourceDefinition,
+  exampleOf,
   RULES_NOT_CHECKED,
   type StructuralSchema,
   structuralSchema,
 } from '#api/schema';
+import { quoted } from '#lib';
 import { InputError } from './errors.ts';
 import type { Manifest } from './read.ts';
 
@@ -48,9 +50,22 @@ export function reviewOf(object: KubeObject): Review {
   return { causes: rejections(schema, schema.applyDefaults(object)), unknown };
 }
 
+/** Text before the regular expression in a message of the API server, which ends with a quote. */
+const MUST_MATCH = " in body should match '";
+
+/** Replaces the regular expression in a message of the API server by a value that matches it. */
+function withExample(message: string): string {
+  const at = message.indexOf(MUST_MATCH);
+  const example = at === -1 ? undefined : exampleOf(message.slice(at + MUST_MATCH.length, -1));
+  return example === undefined ? message : `${message.slice(0, at)} must be a value such as ${quoted(example)}`;
+}
+
 /** Returns validation errors. Ignores the status, because controllers write it. */
 const rejections = (schema: StructuralSchema, object: KubeObject): readonly Cause[] =>
-  schema.validate(object).filter((cause) => cause !== RULES_NOT_CHECKED && !cause.field.startsWith('status'));
+  schema
+    .validate(object)
+    .filter((cause) => cause !== RULES_NOT_CHECKED && !cause.field.startsWith('status'))
+    .map((cause) => ({ ...cause, message: withExample(cause.message) }));
 
 /**
  * Returns the object with its defaults.

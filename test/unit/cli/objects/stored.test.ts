@@ -4,6 +4,28 @@ import type { KubeObject } from '#api/objects';
 import { unknownManifestFields, validateStored } from '../../../../src/cli/objects/stored.ts';
 import { withinCpuTime } from '../../../support/cpu-time.ts';
 
+describe('a manifest with a value that does not match a pattern', () => {
+  it('is rejected with a value that matches, instead of the regular expression', () => {
+    const object = {
+      apiVersion: 'karpenter.sh/v1',
+      kind: 'NodePool',
+      metadata: { name: 'a' },
+      spec: {
+        template: {
+          spec: {
+            expireAfter: '3 days',
+            requirements: [],
+            nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' },
+          },
+        },
+      },
+    } as KubeObject;
+    expect(() => validateStored({ object, where: 'document 1' })).toThrow(
+      'document 1: spec.template.spec.expireAfter: Invalid value: "3 days": spec.template.spec.expireAfter must be a value such as "720h"',
+    );
+  });
+});
+
 describe('a manifest of another kind', () => {
   it('is read quickly in large numbers', () => {
     const manifests = Array.from({ length: 20_000 }, (_, at) => {
