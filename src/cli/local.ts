@@ -118,6 +118,8 @@ To inject a fault, post it:
                                                   remove all faults
   curl -X POST ${aws.url}/_local/instances/ID/interrupt
                                                   spot interruption
+  kubectl annotate pod POD local.karpenter-ts.sh/ready=false
+                                                  readiness probes that fail, of any kind
 
 Press Ctrl-C to stop.
 `;

@@ -1,6 +1,6 @@
 /**
  * Times until containers become ready and stop. No process runs. A probe fails if its command can only fail; otherwise
- * it succeeds as early as its settings allow.
+ * it succeeds as early as its settings allow. An annotation of the pod lets probes of any kind fail; see `pod-status.ts`.
  */
 import type { Container, Pod } from '#api/objects';
 

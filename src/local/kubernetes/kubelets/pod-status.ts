@@ -66,7 +66,7 @@ const exitStatus = (now: number, exitCode: number, startedAt: string): Status =>
   terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', startedAt, finishedAt: timestamp(now) },
 });
 
-/** Annotation of a pod. With the value `false`, its readiness probes fail until the annotation is removed or changed. */
+/** Annotation of a pod. With the value `false`, its readiness probes of any kind fail until it is removed or changed. */
 const READY_ANNOTATION = 'local.karpenter-ts.sh/ready';
 
 export const failsProbes = ({ metadata }: Pod): boolean => metadata.annotations?.[READY_ANNOTATION] === 'false';

@@ -263,10 +263,17 @@ describe('a pod on a kubelet', () => {
     });
   });
 
-  it('is not ready while an annotation lets its probes fail', async () => {
+  it.each([
+    ['of any kind, without a probe', undefined],
+    ['exec', { exec: { command: ['cat', '/tmp/healthy'] } }],
+    ['httpGet', { httpGet: { path: '/healthz', port: 8080 } }],
+    ['tcpSocket', { tcpSocket: { port: 5432 } }],
+    ['grpc', { grpc: { port: 9090 } }],
+  ])('is not ready while an annotation lets its probes fail: %s', async (_, readinessProbe) => {
     boot();
     await untilReady();
-    await runPod({});
+    const [main] = template('web').spec.containers;
+    await runPod({ containers: [{ ...main, name: 'main', ...(readinessProbe && { readinessProbe }) }] });
     const untilIs = (status: string): Promise<Pod> =>
       cluster.until(`a pod with Ready=${status}`, async () => {
         const found = await pod();
