@@ -11,7 +11,8 @@ import { type By, type CostNow, costNow, costOfNodes, DIMENSIONS, type PricedNod
 import { type Example, withExamples } from './describe.ts';
 import { keptHistory } from './kept-history.ts';
 import type { Manifest } from './objects/read.ts';
-import { askLeader } from './operator-or-cluster.ts';
+import { askOperator } from './operator.ts';
+import { askLeader, fromOperator, notAsked } from './operator-or-cluster.ts';
 import { costText, historyText } from './render/cost.ts';
 import { focusCsv, focusHistoryRows, focusRows } from './render/focus.ts';
 import { type Format, printAs } from './render/output.ts';
@@ -48,15 +49,32 @@ const DAY_MS = 86_400_000;
 /** Maximum period that is shown by hour. */
 const HOURLY_MS = 2 * DAY_MS;
 
-/** Returns true if the objects of a cluster are read instead of the operator's figures. */
+/** Returns true if the user names the cluster. */
 const isCluster = ({ kubeconfig, context }: Flags): boolean => kubeconfig !== undefined || context !== undefined;
 
 /** Returns the current costs. The operator's own figures do not depend on unknown facts. */
 async function nowFor(flags: Flags, userAgent: string): Promise<CostNow> {
   const { filename, by, now: nowMs = Date.now() } = flags;
-  if (filename.length === 0 && !isCluster(flags)) return costNow(await askLeader<CostReport>(flags, '/debug/cost'), by);
+  const readsObjects = filename.length > 0 || (isCluster(flags) && changesPrices(flags));
+  const reported = readsObjects ? undefined : await reportOf(flags, userAgent);
+  if (reported !== undefined) return costNow(reported, by);
   const found = await nodesFor(flags, userAgent);
   return costNow(costOfNodes(found, nowMs), by, found.unknown);
+}
+
+/** Returns true if options replace figures of the operator. */
+const changesPrices = ({ instanceTypes, priceBook, nodeHourlyFee, expectedCpuUtilization }: Flags): boolean =>
+  [instanceTypes, priceBook, nodeHourlyFee, expectedCpuUtilization].some((value) => value !== undefined);
+
+/** Returns the figures of the operator. Returns undefined with a note if the named cluster has no reachable operator. */
+async function reportOf(flags: Flags, userAgent: string): Promise<CostReport | undefined> {
+  if (!isCluster(flags)) return askLeader<CostReport>(flags, '/debug/cost');
+  const found = await reading(flags, userAgent, (client) =>
+    fromOperator(client, flags, (server) => askOperator<CostReport>(server, '/debug/cost')),
+  );
+  if ('answer' in found) return found.answer;
+  writeNotes([notAsked(found.why)]);
+  return undefined;
 }
 
 /** Reads nodes with their prices from files, or from the cluster of the kubeconfig. */
@@ -72,16 +90,19 @@ async function nodesFor(flags: Flags, userAgent: string): Promise<PricedNodes> {
   return { ...found, unknown: [...read.unknown, ...found.unknown, ...ofSales] };
 }
 
+const historyPath = (sinceMs: number): string => `/debug/history?since=${new Date(sinceMs).toISOString()}`;
+
 /** Reads the history of the period that the flags name. */
 async function viewFor(flags: Flags, userAgent: string): Promise<HistoryView> {
   const { namespace, since } = flags;
   const sinceMs = (flags.now ?? Date.now()) - since;
-  if (!isCluster(flags))
-    return askLeader<HistoryView>(flags, `/debug/history?since=${new Date(sinceMs).toISOString()}`);
-  return historySince(
-    await reading(flags, userAgent, (client) => keptHistory(client, namespace, '--namespace')),
-    sinceMs,
-  );
+  if (!isCluster(flags)) return askLeader<HistoryView>(flags, historyPath(sinceMs));
+  return reading(flags, userAgent, async (client) => {
+    const found = await fromOperator(client, flags, (server) => askOperator<HistoryView>(server, historyPath(sinceMs)));
+    if ('answer' in found) return found.answer;
+    writeNotes([`the operator cannot be reached (${found.why}), so the costs of its last five minutes can be missing`]);
+    return historySince(await keptHistory(client, namespace, '--namespace'), sinceMs);
+  });
 }
 
 async function historyFor(flags: Flags, userAgent: string): Promise<CostHistory> {
@@ -97,7 +118,7 @@ const EXAMPLES: readonly Example[] = [
   },
   { what: 'the cost of each workload', command: 'karpenter cost --by workload' },
   {
-    what: 'a cluster, without querying its operator',
+    what: 'another cluster of the kubeconfig',
     command: 'karpenter cost --by namespace --context staging',
   },
   { what: 'the charges of the nodes for a tool that reads FOCUS', command: 'karpenter cost -o focus > nodes.csv' },
@@ -142,8 +163,8 @@ const withOptions = (command: Command): Command =>
     .addOption(filenameOption())
     .addOption(clusterServerOption())
     .addOption(operatorNamespaceOption())
-    .option('--kubeconfig <file>', 'read the cluster of this kubeconfig instead of querying the operator')
-    .option('--context <name>', 'read the cluster of this context of the kubeconfig instead of querying the operator')
+    .option('--kubeconfig <file>', 'kubeconfig of the cluster (default: the operator in the cluster of KUBECONFIG)')
+    .option('--context <name>', 'context of the kubeconfig')
     .addOption(
       new Option('--by <what>', 'property to group the cost by').choices(Object.keys(DIMENSIONS)).default('nodepool'),
     )

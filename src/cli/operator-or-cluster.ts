@@ -86,5 +86,5 @@ export const askLeader = <T>(flags: LeaderFlags, path: string): Promise<T> =>
   });
 
 /** Returns true if options name the cluster, and not only the environment. */
-const isNamed = ({ kubeconfig, context }: OperatorFlags): boolean =>
+export const isNamed = ({ kubeconfig, context }: OperatorFlags): boolean =>
   context !== undefined || kubeconfig !== process.env.KUBECONFIG;
