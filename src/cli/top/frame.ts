@@ -8,7 +8,7 @@ import { type ScreenChoices, INITIAL, type NodeGroup, screenPrice, rowsOf, type 
 import { type ScreenColumns, columnsFor, MARK } from './columns.ts';
 import { details } from './details.ts';
 import { paneRows } from './panes.ts';
-import { ageText, bar, cell, firstLine, type StyledLine, type StyledText, shortened } from './spans.ts';
+import { ageText, bar, cell, firstLine, type StyledLine, type StyledText, shorten } from './spans.ts';
 
 export interface FrameInput {
   readonly state: TopState;
@@ -89,7 +89,7 @@ function header({ state, columns, problem }: FrameInput): readonly StyledLine[] 
     ...(summary.unpriced > 0 ? [{ text: `  ${summary.unpriced} without a price`, dim: true }] : []),
   ];
   const room = columns - amounts.reduce((sum, { text }) => sum + text.length, 0);
-  const name = shortened(summary.clusterName, Math.max(SHORTEST_CLUSTER, room));
+  const name = shorten(summary.clusterName, Math.max(SHORTEST_CLUSTER, room));
   const facts: StyledText[] = [{ text: name, bold: true }, ...amounts];
   const { used } = summary;
   const usage: StyledText[] = (['cpu', 'memory'] as const).flatMap((resource): StyledText[] => [
@@ -280,7 +280,8 @@ function footer(
 
 /** Cuts a line at the width of the terminal, with an ellipsis as the last character. */
 function cut(line: StyledLine, columns: number): StyledLine {
-  const blanks = line.at(-1)?.text.match(/ *$/)?.[0].length ?? 0;
+  const { text: end = '' } = line.at(-1) ?? {};
+  const blanks = end.length - end.trimEnd().length;
   const isLonger = line.reduce((sum, { text }) => sum + text.length, -blanks) > columns;
   let left = isLonger ? columns - 1 : columns;
   const shown = line.flatMap((span) => {

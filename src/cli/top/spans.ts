@@ -23,12 +23,12 @@ export function bar(share: number, width: number): readonly StyledText[] {
 }
 
 /** Returns a text of at most this width. An ellipsis replaces the rest. */
-export const shortened = (value: string, width: number): string =>
+export const shorten = (value: string, width: number): string =>
   value.length > width ? `${value.slice(0, width - 1)}…` : value;
 
 /** Returns a text with this width, cut if it is longer. */
 export const cell = (value: string, width: number, right = false): readonly StyledText[] => {
-  const short = shortened(value, width);
+  const short = shorten(value, width);
   return [{ text: right ? short.padStart(width) : short.padEnd(width) }];
 };
 

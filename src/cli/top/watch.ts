@@ -113,7 +113,7 @@ export async function watchCluster(options: ScreenOptions): Promise<WatchedClust
   return {
     state: () => ({
       summary: { ...view.summary(), ...restraint },
-      nodes: topNodes(view, cluster, options.selects),
+      nodes: listNodes(view, cluster, options.selects),
       pending: view.pending(),
       decisions: view.decisions.list(),
       costs: view.costs,
@@ -128,7 +128,7 @@ export async function watchCluster(options: ScreenOptions): Promise<WatchedClust
 }
 
 /** Returns the selected nodes with their labels, and with the used shares if they are known. */
-function topNodes(view: LiveView, { stores }: ClusterState, selects: ScreenOptions['selects']): readonly TopNode[] {
+function listNodes(view: LiveView, { stores }: ClusterState, selects: ScreenOptions['selects']): readonly TopNode[] {
   const used = view.usedByNode();
   return view.nodes().flatMap((node) => {
     const object = stores.nodes.get({ name: node.name }) ?? stores.nodeClaims.get({ name: node.nodeClaim ?? '' });
