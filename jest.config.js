@@ -15,6 +15,23 @@ const project = (name, extra = {}) => ({
   ...extra,
 });
 
+/**
+ * Suites of `cluster` that compare the local world with the control plane, whose default version it follows. They do not run with
+ * another version, which `KUBERNETES` selects.
+ */
+const OF_ONE_VERSION = [
+  'client',
+  'kubectl',
+  'lives',
+  'localhelm',
+  'mixes',
+  'parity',
+  'placement',
+  'preemption',
+  'printed',
+];
+const comparisons = [...OF_ONE_VERSION, 'scheduling', 'soundness'].map((name) => `test/cluster/${name}\\.test\\.ts$`);
+
 export default {
   // `npm test` leaves out `architecture`, which `npm run check` runs, the suites that take longer, `long`, `operator` and
   // `hostile` (`npm run test:operator` and so on), and the suites that need more than Node: `cluster`, `scenarios` and `kueue`,
@@ -22,9 +39,13 @@ export default {
   projects: [
     ...['architecture', 'contract'].map((name) => project(name)),
     // Start operators in processes of their own.
-    ...['operator', 'hostile', 'cluster', 'kueue'].map((name) =>
+    ...['operator', 'hostile', 'kueue'].map((name) =>
       project(name, { globalSetup: '<rootDir>/test/support/operator/bundle.ts' }),
     ),
+    project('cluster', {
+      globalSetup: '<rootDir>/test/support/operator/bundle.ts',
+      testPathIgnorePatterns: process.env.KUBERNETES ? comparisons : [],
+    }),
     ...['unit', 'conformance'].map((name) => project(name, { testPathIgnorePatterns: ['\\.long\\.test\\.ts$'] })),
     // Files of unit and conformance tests that take many seconds.
     project('long', { testMatch: ['<rootDir>/test/{unit,conformance}/**/*.long.test.ts'] }),

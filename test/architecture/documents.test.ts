@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { KUBERNETES_VERSIONS } from '../cluster/harness/binaries.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const FOLDERS = ['bench', 'bin', 'charts', 'crds', 'docs', 'examples', 'scripts', 'src', 'test'];
@@ -93,6 +94,12 @@ describe('a document', () => {
     const words = pages.reduce((sum, path) => sum + (read(path).match(/\S+/g)?.length ?? 0), 0);
     const problem = `the pages have ${words} words together: shorten them, or move formats to docs/reference/formats`;
     expect(words > MOST_WORDS ? problem : undefined).toBeUndefined();
+  });
+
+  it('names the versions of Kubernetes that the cluster suite can select', () => {
+    const row = /^\| Kubernetes \|.*$/m.exec(read('docs/upgrade.md'))?.[0] ?? '';
+    const tested = [...row.matchAll(/\b1\.\d+\b/g)].map(([version]) => version);
+    for (const version of KUBERNETES_VERSIONS) expect(tested.slice(2)).toContain(version.replace(/\.\d+$/, ''));
   });
 
   it('is rejected in a sample if its links are broken', () => {
