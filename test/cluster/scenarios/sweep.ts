@@ -117,12 +117,13 @@ async function sweepOnce(kube: KubeApi, kinds: readonly Kind[]): Promise<Readonl
   return left;
 }
 
-/** Undefined while the server is not ready: it sets up a custom kind on the first request. */
+/** Undefined while the server is not ready: it sets up a custom kind on the first request. Older servers lack some kinds. */
 async function listed(kube: KubeApi, kind: Kind): Promise<readonly KubeObject[] | undefined> {
   try {
     return (await kube.list(kind)).items;
   } catch (error) {
     if (error instanceof ApiError && error.status === 429) return undefined;
+    if (error instanceof ApiError && error.status === 404) return [];
     throw error;
   }
 }
