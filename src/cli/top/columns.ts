@@ -1,4 +1,4 @@
-/** ScreenColumns of the nodes in `karpenter top`: the most important ones that fit into the terminal, as wide as their content. */
+/** Columns of the nodes in `karpenter top`: the most important ones that fit into the terminal, as wide as their content. */
 import { own } from '#lib';
 import type { LiveNode } from '#live/view';
 import { resourceShare, type TopNode } from './choices.ts';
