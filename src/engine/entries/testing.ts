@@ -26,6 +26,6 @@ export { placementRequests } from '../placement-requests.ts';
 export { STUCK_MS } from '../pods.ts';
 export { drawOf } from '../price-book/commitment.ts';
 export { nodeUsdPerHour } from '../purchase.ts';
-export { POD_CAUSES, POD_VERDICTS } from '../reason-codes.ts';
+export { NODE_BLOCKS, NODE_DECLINES, NODE_OUTCOMES, POD_CAUSES, POD_VERDICTS } from '../reason-codes.ts';
 export { sortPods } from '../solver/queue.ts';
 export { placeOf } from '../topology/base.ts';
