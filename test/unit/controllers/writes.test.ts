@@ -28,8 +28,8 @@ async function writesWithin(seconds: number): Promise<Readonly<Record<string, nu
   return Object.fromEntries([...groups].map(([name, all]) => [name, all.length]));
 }
 
-/** The record of the costs of a past hour is a new fact. */
-const OF_AN_HOUR = 1;
+/** The costs of a past hour are a new fact. The record of the hour before can wait for minutes. */
+const RECORDS = 2;
 
 it('writes only the costs of the hour while nothing changes, without and with nodes', async () => {
   await writesWithin(600);
@@ -39,7 +39,7 @@ it('writes only the costs of the hour while nothing changes, without and with no
     expect(world.nodes.length > 0).toBe(replicas > 0);
     const { 'update configmaps': records = 0, ...writes } = await writesWithin(HOUR_SECONDS);
     expect(writes).toEqual({});
-    expect(records).toBeLessThanOrEqual(OF_AN_HOUR);
+    expect(records).toBeLessThanOrEqual(RECORDS);
   }
 }, 120_000);
 
