@@ -50,6 +50,7 @@ import { SpotRisk, spotRiskKeeper } from './spot-risk/spot-risk.ts';
 import { spotRiskWatch } from './spot-risk/watch.ts';
 import { SsmParameters } from './ssm.ts';
 import { failedStart } from './start/start-remedies.ts';
+import { NodeAddresses } from './subnets/node-addresses.ts';
 import { Subnets } from './subnets/subnets.ts';
 import { ClusterVersion, versionController } from './version.ts';
 import { zonalShiftController, zonalShifts } from './zonalshift/controller.ts';
@@ -68,6 +69,7 @@ interface Parts extends Offers, Selections, Launched {
   readonly cidr: ClusterCidr;
   readonly shifts: ZonalShifts | undefined;
   readonly types: InstanceTypes;
+  readonly nodeAddresses: NodeAddresses;
 }
 
 /**
@@ -85,7 +87,9 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
   const offers = wireOffers(context);
   const selections = wireSelections(context, version);
   const types = wireInstanceTypes(context, offers, shifts);
-  const parts = { version, cidr, shifts, types, ...offers, ...selections, ...wireInstances(context, shifts) };
+  const nodeAddresses = new NodeAddresses({ ...options, infoOf: (name) => types.info(name) });
+  const launched = wireInstances(context, shifts);
+  const parts = { version, cidr, shifts, types, nodeAddresses, ...offers, ...selections, ...launched };
   const facts = { region: clients.region, clusterName: settings.clusterName };
   const [cluster] = await Promise.all([
     findCluster(context).catch(failedStart('failed detecting cluster endpoint', facts)),
@@ -279,6 +283,7 @@ function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec
     placementGroups,
     priceBook,
     subnets,
+    nodeAddresses: parts.nodeAddresses,
     staticDrivers: {
       nvidia: settings.awsFeatureGates.draNvidiaGpu ?? false,
       efa: settings.awsFeatureGates.draEfa ?? false,
@@ -308,7 +313,7 @@ function nodeClassSteps(
     amiStep(tools, parts.amis, clients.region),
     ...(reservedCapacity ? [reservationStep(tools, parts.reservations, clock)] : []),
     placementGroupStep(tools, placementGroups),
-    subnetStep(tools, parts.subnets),
+    subnetStep(tools, parts.subnets, parts.nodeAddresses),
     securityGroupStep(tools, parts.securityGroups),
     instanceProfileStep(tools, parts.profiles, scopeOf(context), clock),
     validationStep(

@@ -1,5 +1,6 @@
 export { billedUsdPerHour } from '../billed-price.ts';
 export {
+  ADDRESSES,
   ceilingAmount,
   ceilingText,
   claimRequirements,

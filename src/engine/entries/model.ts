@@ -33,6 +33,7 @@ export {
 } from '../instance-types.ts';
 export { awaitsMaintenance, MAINTENANCE_PLANNED, MAINTENANCE_TAINT, refusesPods } from '../maintenance.ts';
 export type {
+  AddressNeeds,
   Ceiling,
   EngineNode,
   EngineSnapshot,
@@ -44,6 +45,7 @@ export type {
   Plan,
   PlannedClaim,
   PodRefusal,
+  PoolAddresses,
   PoolInput,
   PreferenceDecision,
   Requirement,
@@ -54,6 +56,7 @@ export type {
   SpotTerms,
   StateNode,
   UnpackedPool,
+  ZoneAddresses,
 } from '../model.ts';
 export {
   joinProgress,
