@@ -119,7 +119,7 @@ To inject a fault, post it:
   curl -X POST ${aws.url}/_local/instances/ID/interrupt
                                                   spot interruption
   kubectl annotate pod POD local.karpenter-ts.sh/ready=false
-                                                  readiness probes that fail, of any kind
+                                                  readiness probes that fail
 
 Press Ctrl-C to stop.
 `;

@@ -468,7 +468,6 @@ status: ${status}
     expect(placed.sort()).toEqual(['default/capacity-buffer-spare-1', 'default/capacity-buffer-spare-2']);
     expect(notes).toEqual([
       expect.stringContaining('is used instead'),
-      expect.stringMatching(/^CapacityBuffers are included, /),
       expect.stringMatching(/CapacityBuffer lost: no capacity is reserved: PodTemplate "default\/gone" not found$/),
       expect.stringMatching(/CapacityBuffer wrong: no capacity is reserved: .*"half"; use an integer from 1 to 1000$/),
       expect.stringMatching(/^CapacityBuffer default\/spare: its room costs \$\d+\.\d\d a month \(730 hours\)$/),
