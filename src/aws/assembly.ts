@@ -50,7 +50,6 @@ import { SpotRisk, spotRiskKeeper } from './spot-risk/spot-risk.ts';
 import { spotRiskWatch } from './spot-risk/watch.ts';
 import { SsmParameters } from './ssm.ts';
 import { failedStart } from './start/start-remedies.ts';
-import { NodeAddresses } from './subnets/node-addresses.ts';
 import { Subnets } from './subnets/subnets.ts';
 import { ClusterVersion, versionController } from './version.ts';
 import { zonalShiftController, zonalShifts } from './zonalshift/controller.ts';
@@ -69,7 +68,6 @@ interface Parts extends Offers, Selections, Launched {
   readonly cidr: ClusterCidr;
   readonly shifts: ZonalShifts | undefined;
   readonly types: InstanceTypes;
-  readonly nodeAddresses: NodeAddresses;
 }
 
 /**
@@ -87,9 +85,7 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
   const offers = wireOffers(context);
   const selections = wireSelections(context, version);
   const types = wireInstanceTypes(context, offers, shifts);
-  const nodeAddresses = new NodeAddresses({ ...options, infoOf: (name) => types.info(name) });
-  const launched = wireInstances(context, shifts);
-  const parts = { version, cidr, shifts, types, nodeAddresses, ...offers, ...selections, ...launched };
+  const parts = { version, cidr, shifts, types, ...offers, ...selections, ...wireInstances(context, shifts) };
   const facts = { region: clients.region, clusterName: settings.clusterName };
   const [cluster] = await Promise.all([
     findCluster(context).catch(failedStart('failed detecting cluster endpoint', facts)),
@@ -283,7 +279,6 @@ function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec
     placementGroups,
     priceBook,
     subnets,
-    nodeAddresses: parts.nodeAddresses,
     staticDrivers: {
       nvidia: settings.awsFeatureGates.draNvidiaGpu ?? false,
       efa: settings.awsFeatureGates.draEfa ?? false,
@@ -313,7 +308,7 @@ function nodeClassSteps(
     amiStep(tools, parts.amis, clients.region),
     ...(reservedCapacity ? [reservationStep(tools, parts.reservations, clock)] : []),
     placementGroupStep(tools, placementGroups),
-    subnetStep(tools, parts.subnets, parts.nodeAddresses),
+    subnetStep(tools, parts.subnets),
     securityGroupStep(tools, parts.securityGroups),
     instanceProfileStep(tools, parts.profiles, scopeOf(context), clock),
     validationStep(

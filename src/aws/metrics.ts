@@ -99,7 +99,6 @@ export function measuredProvider(provider: CloudProvider, metrics: AwsMetrics): 
     ...(provider.charges && { charges: (nodePool: NodePool) => provider.charges?.(nodePool) ?? NO_CHARGES }),
     deviceTemplates: (nodePool, type) => provider.deviceTemplates?.(nodePool, type) ?? [],
     instanceTypes: time('GetInstanceTypes', (nodePool) => provider.instanceTypes(nodePool)),
-    addresses: (pool, types) => provider.addresses?.(pool, types),
     typeTerms: (nodePool, type) => provider.typeTerms?.(nodePool, type),
     launchAnswer: (claim) => provider.launchAnswer?.(claim),
     create: time('Create', (claim, adjust) => provider.create(claim, adjust)),

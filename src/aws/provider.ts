@@ -34,7 +34,7 @@ import {
 import { type Commitment, NO_CHARGES, type NodeCharges } from '#engine/costs';
 import type { DriverTemplate } from '#engine/devices';
 import type { LaunchAnswer } from '#engine/explanations';
-import type { InstanceType, PoolAddresses, TypeTerms } from '#engine/model';
+import type { InstanceType, TypeTerms } from '#engine/model';
 import type { Informers, StoreListener } from '#kube/client';
 import type { EventRecorder } from '#kube/reconcilers';
 import { defined, messageOf } from '#lib';
@@ -69,7 +69,6 @@ import type { PriceBookFile } from './pricing/price-book-file.ts';
 import { REPAIR_RULES } from './repair-rules.ts';
 import { leavingOf, withoutEnding } from './reservations/endings.ts';
 import type { Reservations } from './reservations/reservations.ts';
-import type { NodeAddresses } from './subnets/node-addresses.ts';
 import type { Subnets } from './subnets/subnets.ts';
 import { restrictedTags } from './tags.ts';
 
@@ -89,8 +88,7 @@ interface Ec2ProviderOptions {
   readonly reservations: Reservations;
   readonly placementGroups: PlacementGroups;
   readonly priceBook: PriceBookFile;
-  readonly subnets: Pick<Subnets, 'publicShare' | 'addresses'>;
-  readonly nodeAddresses: NodeAddresses;
+  readonly subnets: Pick<Subnets, 'publicShare'>;
   /** DRA drivers that nodes run. */
   readonly staticDrivers: StaticDrivers;
 }
@@ -181,13 +179,6 @@ export class Ec2Provider implements CloudProvider {
     const nodeClass = this.#findNodeClass(nodePool.spec.template.spec.nodeClassRef.name);
     if (nodeClass === undefined) return NO_CHARGES;
     return nodeCharges(nodeClass, familyOf(nodeClass), this.#options.subnets.publicShare(nodeClass));
-  }
-
-  addresses(nodePool: NodePool, types: readonly InstanceType[]): PoolAddresses | undefined {
-    const nodeClass = this.#findNodeClass(nodePool.spec.template.spec.nodeClassRef.name);
-    const needs = nodeClass && this.#options.nodeAddresses.of(nodeClass, types);
-    if (needs === undefined) return undefined;
-    return { zones: this.#options.subnets.addresses(nodeClass?.status?.subnets ?? []), needs };
   }
 
   /** Returns undefined if the NodeClass does not exist or is being deleted. */

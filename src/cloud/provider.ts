@@ -4,7 +4,7 @@ import type { Commitment, NodeCharges } from '#engine/costs';
 import type { DriverTemplate } from '#engine/devices';
 import type { RepairRule } from '#engine/disruption';
 import type { LaunchAnswer } from '#engine/explanations';
-import type { InstanceType, PoolAddresses, TypeTerms } from '#engine/model';
+import type { InstanceType, TypeTerms } from '#engine/model';
 
 /** Drift reason of the provider, such as `AMIDrift`; also the Drifted condition's reason. */
 export type DriftReason = string;
@@ -61,12 +61,6 @@ export interface CloudProvider {
    * @throws Error if the NodeClass cannot be read
    */
   charges?(nodePool: NodePool): NodeCharges;
-
-  /**
-   * Returns the free addresses of the pool's subnets, and the addresses that new nodes of these types take. If absent or
-   * undefined, they are not known.
-   */
-  addresses?(nodePool: NodePool, types: readonly InstanceType[]): PoolAddresses | undefined;
 
   /**
    * Returns the devices that the provider knows of new nodes of a type, by driver. Returns the same objects for equal devices. If

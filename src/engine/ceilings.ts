@@ -8,7 +8,7 @@ import { billedUsdPerHour } from './billed-price.ts';
 import { billedNodePrice } from './disruption/candidates/disruption-cost.ts';
 import { PricedTypes } from './disruption/price-table.ts';
 import { requirementsOf } from './instance-types.ts';
-import type { AddressNeeds, Ceiling, InstanceType, Offering, PlannedClaim, Resources, StateNode } from './model.ts';
+import type { Ceiling, InstanceType, Offering, PlannedClaim, Resources, StateNode } from './model.ts';
 import { withNode } from './pool-usage.ts';
 import { maySelect } from './possible-labels.ts';
 import { LOOSE, Requirements } from './requirements.ts';
@@ -16,8 +16,6 @@ import { addResources, amountIn, quantityList, readableResources } from './resou
 
 /** Resource of the billed price, in millionths of a USD per hour, because amounts are integers. */
 export const USD = 'usdPerHour';
-/** Resource of the addresses that a node takes from its subnet. */
-export const ADDRESSES = 'addresses';
 const MICRO = 1_000_000;
 /** Rounding error of prices, in millionths of a USD. */
 const ROUNDING = 1e-3;
@@ -67,21 +65,9 @@ export function countedLaunches(
   }));
 }
 
-/** Returns the addresses of a node. A node of an unknown type has its own address. */
-const addressesOf = ({ byType }: AddressNeeds, type: string): number => byType.get(type) ?? 1;
-
 /** Returns the amount with which a launch of the type counts. */
-export function launchAmount(
-  { addresses }: Pick<Ceiling, 'addresses'>,
-  type: InstanceType,
-  { isCounted, usd }: Omit<CountedLaunch, 'offering'>,
-  name: string,
-): number {
-  if (!isCounted) return 0;
-  if (name === USD) return usd;
-  if (name === ADDRESSES && addresses !== undefined) return addressesOf(addresses, type.name);
-  return amountIn(withNode(type.capacity), name);
-}
+export const launchAmount = (type: InstanceType, { isCounted, usd }: Omit<CountedLaunch, 'offering'>, name: string) =>
+  !isCounted ? 0 : name === USD ? usd : amountIn(withNode(type.capacity), name);
 
 /** Returns the launch that counts most: the most expensive one among the launches that count. */
 export function largestLaunch(launches: readonly CountedLaunch[]): Omit<CountedLaunch, 'offering'> {
@@ -89,18 +75,14 @@ export function largestLaunch(launches: readonly CountedLaunch[]): Omit<CountedL
   return { isCounted: counted.length > 0, usd: Math.max(0, ...counted.map(({ usd }) => usd)) };
 }
 
-/** Part of a ceiling that determines the amount of a node. */
-type Counting = Pick<Ceiling, 'selector' | 'limits' | 'addresses'>;
-
 /** Returns the largest amounts with which a new node can count. */
-export function largestAmounts(ceiling: Counting, node: Undecided): Resources {
-  const { selector, limits } = ceiling;
+export function largestAmounts({ selector, limits }: Pick<Ceiling, 'selector' | 'limits'>, node: Undecided): Resources {
   const possible = node.types.filter((type) => requirementsOf(type).intersects(node.requirements));
   const each = possible.map((type) => ({ type, launch: largestLaunch(countedLaunches(selector, type, node)) }));
   return Object.fromEntries(
     Object.keys(limits).map((name) => [
       name,
-      Math.max(0, ...each.map(({ type, launch }) => launchAmount(ceiling, type, launch, name))),
+      Math.max(0, ...each.map(({ type, launch }) => launchAmount(type, launch, name))),
     ]),
   );
 }
@@ -116,7 +98,7 @@ export const claimRequirements = remembering(
  * as one node with its requests.
  */
 export function largestClaimAmounts(
-  ceiling: Counting,
+  ceiling: Pick<Ceiling, 'selector' | 'limits'>,
   claim: NodeClaim,
   { types, chargesUsdPerHour }: Pick<Undecided, 'types' | 'chargesUsdPerHour'>,
 ): Resources {
@@ -140,17 +122,17 @@ export const ceilingText = (name: string, amount: number): string =>
 
 /** Returns the amounts of a node with an instance. Unmanaged nodes have no price. */
 export function nodeAmounts(
-  { limits, addresses }: Pick<Ceiling, 'limits' | 'addresses'>,
+  { limits }: Pick<Ceiling, 'limits'>,
   node: Pick<StateNode, 'labels' | 'nodeClaim' | 'capacity'>,
   { types, chargesUsdPerHour = 0 }: Pick<Undecided, 'types' | 'chargesUsdPerHour'>,
 ): Resources {
-  const instanceType = node.labels[INSTANCE_TYPE_LABEL] ?? '';
-  const taken = addresses && { [ADDRESSES]: addressesOf(addresses, instanceType) };
-  const capacity = { ...withNode(node.capacity), ...taken };
+  const capacity = withNode(node.capacity);
   const priceOf = (): number =>
     node.nodeClaim === undefined
       ? 0
-      : usdAmount(billedNodePrice(node, PricedTypes.of(types).type(instanceType), chargesUsdPerHour));
+      : usdAmount(
+          billedNodePrice(node, PricedTypes.of(types).type(node.labels[INSTANCE_TYPE_LABEL] ?? ''), chargesUsdPerHour),
+        );
   return Object.fromEntries(
     Object.keys(limits).map((name) => [name, name === USD ? priceOf() : amountIn(capacity, name)]),
   );

@@ -129,31 +129,6 @@ export interface PoolInput {
   readonly preferences?: PreferenceTerms;
   /** Section `spot` of a NodePolicy. */
   readonly spot?: SpotTerms;
-  /** Free addresses of its subnets. Absent if they are not known. */
-  readonly addresses?: PoolAddresses;
-}
-
-/** Addresses of subnets for new nodes of a NodePool. */
-export interface PoolAddresses {
-  readonly zones: readonly ZoneAddresses[];
-  readonly needs: AddressNeeds;
-}
-
-export interface ZoneAddresses {
-  readonly zone: string;
-  /** Ids of the subnets, sorted. */
-  readonly subnets: readonly string[];
-  /** Free addresses of each subnet. */
-  readonly free: readonly number[];
-  /** Time since which launches are not included in the free addresses. */
-  readonly describedMs: number;
-}
-
-/** Addresses that a node takes from its subnet when it starts, by instance type. */
-export interface AddressNeeds {
-  /** Changes if the number of an instance type changes. */
-  readonly id: string;
-  readonly byType: ReadonlyMap<string, number>;
 }
 
 /** Use of spot capacity by a NodePool. */
@@ -200,8 +175,6 @@ export interface Ceiling {
   readonly used: Resources;
   /** Labels of the nodes that count. An empty selector selects all nodes. */
   readonly selector: LabelSelector;
-  /** Amounts of the resource `addresses`. Only for ceilings of subnets. */
-  readonly addresses?: AddressNeeds;
 }
 
 /** NodePool that launches no nodes for pods now. */

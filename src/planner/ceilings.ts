@@ -42,7 +42,7 @@ export interface CeilingSources {
   readonly quotas: readonly CapacityQuota[];
 }
 
-export interface Use {
+interface Use {
   readonly nowMs: number;
   /** Nodes, and NodeClaims that are not launched yet. */
   readonly nodes: readonly StateNode[];
@@ -92,8 +92,7 @@ const VIRTUAL_KUBELET = { type: 'virtual-kubelet' };
 
 const isVirtual = ({ labels }: StateNode): boolean => labels.type === VIRTUAL_KUBELET.type;
 
-/** Returns the amounts of the nodes that count. */
-export function usedAmounts(ceiling: Limit, { nodes, pools, nowMs }: Use): Resources {
+function usedAmounts(ceiling: Limit, { nodes, pools, nowMs }: Use): Resources {
   const inputs = new Map(pools.map((pool) => [pool.nodePool.metadata.name, pool]));
   const counted = nodes.filter(
     (node) => !isVirtual(node) && countsTowardLimits(node, nowMs) && isSelected(ceiling.selector, node),

@@ -3,7 +3,7 @@
 import { type NodePolicy, type NodePool, sectionFor } from '#api/objects';
 import { type CostPolicy, nodeHourlyFee, shareOf } from '#api/values';
 import { countedTypes, NO_CHARGES, type NodeCharges, type NodeExtras } from '#engine/costs';
-import { DEFAULT_PREFERENCE_TERMS, type InstanceType, type PoolAddresses, type PoolInput } from '#engine/model';
+import { DEFAULT_PREFERENCE_TERMS, type InstanceType, type PoolInput } from '#engine/model';
 import { defined } from '#lib';
 import type { DeviceSources } from '#state';
 import { type Governing, governedPool } from './rollouts.ts';
@@ -15,8 +15,6 @@ export interface Catalogue {
   instanceTypes(nodePool: NodePool): Promise<readonly InstanceType[]>;
   /** Returns the charges of each node besides its instance. Absent if nodes have no charges. @throws Error if they are unknown */
   charges?(nodePool: NodePool): NodeCharges;
-  /** Returns the free addresses of the subnets for new nodes of these types. Absent or undefined if they are not known. */
-  addresses?(nodePool: NodePool, types: readonly InstanceType[]): PoolAddresses | undefined;
 }
 
 /**
@@ -60,15 +58,7 @@ async function poolInput(nodePool: NodePool, options: PoolOptions): Promise<Pool
   const governed = options.governing === undefined ? nodePool : governedPool(nodePool, options.governing);
   const extras = nodeExtras(nodePool, options);
   const preferences = preferenceTermsOf(nodePool, options);
-  const addresses = options.catalogue.addresses?.(nodePool, instanceTypes);
-  return {
-    nodePool: governed,
-    instanceTypes,
-    extras,
-    zoneBalance,
-    ...defined({ preferences, spot, addresses }),
-    ...devices,
-  };
+  return { nodePool: governed, instanceTypes, extras, zoneBalance, ...defined({ preferences, spot }), ...devices };
 }
 
 function preferenceTermsOf(nodePool: NodePool, { policies }: PoolOptions): PoolInput['preferences'] {

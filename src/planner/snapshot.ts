@@ -17,7 +17,6 @@ import {
 import type { WithheldLaunch } from '#engine/solve';
 import { remembering, timeOf } from '#lib';
 import { type ClusterState, deviceLists, type OverdueClaim, PODS_BY_DAEMON_SET, type Stores } from '#state';
-import { addressCeilings } from './addresses.ts';
 import { ceilingsOf } from './ceilings.ts';
 import { overdueNodes } from './overdue-nodes.ts';
 
@@ -45,11 +44,7 @@ export function takeSnapshot(
   const defaultSpread = cluster.defaultSpread();
   const nodes = overdue.length === 0 ? parts.nodes : [...parts.nodes, ...overdueNodes(overdue, parts.pools)];
   const sources = { policies: stores.nodePolicies.list(), quotas: cluster.quotas() };
-  const use = { ...parts, nodes };
-  const ceilings = [
-    ...ceilingsOf(sources, stores.nodePools.list(), use),
-    ...addressCeilings(use, parts.pendingPods.length),
-  ];
+  const ceilings = ceilingsOf(sources, stores.nodePools.list(), { ...parts, nodes });
   const gangGroups = cluster.gangGroups();
   return {
     ...parts,

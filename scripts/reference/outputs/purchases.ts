@@ -16,7 +16,7 @@ const CAUSE = Type.Object(
   {
     code: Type.Enum(POD_CAUSES),
     object: Type.Object({
-      kind: Type.Enum(['NodePool', 'EC2NodeClass', 'Pod', 'NodePolicy', 'CapacityQuota', 'Subnet']),
+      kind: Type.Enum(['NodePool', 'EC2NodeClass', 'Pod', 'NodePolicy', 'CapacityQuota']),
       name: Type.String(),
     }),
     field: text('Label, resource, taint or path of the field that decides'),

@@ -9,7 +9,6 @@ import { AliasWithoutImages, UnsupportedAlias } from '../amis/queries.ts';
 import type { PlacementGroups } from '../placementgroups.ts';
 import type { CapacityReservation, Reservations } from '../reservations/reservations.ts';
 import type { SecurityGroups } from '../securitygroups.ts';
-import type { NodeAddresses } from '../subnets/node-addresses.ts';
 import type { Subnets } from '../subnets/subnets.ts';
 import { type NodeClassStep, type StepTools, unresolvedResult, withStatus } from './step.ts';
 
@@ -82,20 +81,13 @@ const failedLookup = (what: string, error: unknown): Error =>
 
 const ready = (type: string): ConditionUpdate => ({ type, status: 'True', message: '' });
 
-export const subnetStep = (
-  tools: StepTools,
-  subnets: Subnets,
-  nodeAddresses?: Pick<NodeAddresses, 'refresh'>,
-): NodeClassStep =>
+export const subnetStep = (tools: StepTools, subnets: Subnets): NodeClassStep =>
   selectorStep(tools, {
     what: 'subnets',
     condition: 'SubnetsReady',
     none: { reason: 'SubnetsNotFound', message: 'SubnetSelector did not match any Subnets' },
     status: 'subnets',
-    async list(nodeClass, options) {
-      await nodeAddresses?.refresh();
-      return subnets.list(nodeClass, options);
-    },
+    list: (nodeClass, options) => subnets.list(nodeClass, options),
     againMs: MINUTE_MS,
   });
 

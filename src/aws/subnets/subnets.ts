@@ -7,7 +7,7 @@ import {
   type SubnetStatus,
   ZONE_LABEL,
 } from '#api/objects';
-import { compatibleOfferings, type InstanceType, Requirements, type ZoneAddresses } from '#engine/model';
+import { compatibleOfferings, type InstanceType, Requirements } from '#engine/model';
 import { defined } from '#lib';
 import { type Clock, type Freshness, LoadingCache, TtlCache } from '#lib/clock';
 import { pagesOf } from '../pages.ts';
@@ -61,14 +61,11 @@ const IP_TTL_MARGIN_MS = 4 * 60_000;
 
 export class Subnets {
   readonly #ec2: EC2Client;
-  readonly #clock: Clock;
   /** Subnets by query, so that NodeClasses with the same selectors share requests. */
   readonly #cache: LoadingCache<readonly Subnet[]>;
   readonly #ips: TtlCache<string, number>;
   /** True if instances in this subnet receive a public address by default. */
   readonly #public: TtlCache<string, boolean>;
-  /** Start of the request that described the subnet. */
-  readonly #describedMs: TtlCache<string, number>;
   /** Number of addresses that interfaces can have. */
   readonly #sizes: TtlCache<string, number>;
   /** Free addresses minus the expected use by launches since the last description. */
@@ -76,10 +73,8 @@ export class Subnets {
 
   constructor(ec2: EC2Client, clock: Clock, refreshMs: number) {
     this.#ec2 = ec2;
-    this.#clock = clock;
     this.#cache = new LoadingCache(clock, refreshMs);
     this.#ips = new TtlCache(clock, Math.max(MIN_IP_TTL_MS, refreshMs + IP_TTL_MARGIN_MS));
-    this.#describedMs = new TtlCache(clock, Math.max(MIN_IP_TTL_MS, refreshMs + IP_TTL_MARGIN_MS));
     this.#sizes = new TtlCache(clock, Math.max(MIN_IP_TTL_MS, refreshMs + IP_TTL_MARGIN_MS));
     this.#public = new TtlCache(clock, Math.max(MIN_IP_TTL_MS, refreshMs + IP_TTL_MARGIN_MS));
   }
@@ -104,7 +99,6 @@ export class Subnets {
 
   async #describe(queries: readonly AwsFilter[][]): Promise<readonly Subnet[]> {
     const found = new Map<string, Subnet>();
-    const startMs = this.#clock.now();
     await Promise.all(
       queries.map(async (Filters) => {
         for await (const page of pagesOf(
@@ -116,7 +110,6 @@ export class Subnets {
     );
     for (const [id, subnet] of found) {
       this.#ips.set(id, subnet.AvailableIpAddressCount ?? 0);
-      this.#describedMs.set(id, startMs);
       this.#inFlight.delete(id);
       const size = addressesIn(subnet.CidrBlock);
       if (size !== undefined) this.#sizes.set(id, size);
@@ -138,21 +131,6 @@ export class Subnets {
       const total = this.#sizes.get(id);
       const free = Math.max(0, this.#free(id));
       return total !== undefined && free < total * SCARCE_SHARE ? [{ id, zone, free, total }] : [];
-    });
-  }
-
-  /** Returns the IPv4 addresses in the last description, by zone. Omits zones with a subnet that has no known number. */
-  addresses(subnets: readonly SubnetStatus[]): readonly ZoneAddresses[] {
-    const zones = Map.groupBy(subnets, ({ zone }) => zone);
-    return [...zones].flatMap(([zone, inZone]) => {
-      const ids = inZone.map(({ id }) => id).sort();
-      const known = ids.flatMap((id) => {
-        const [free, describedMs] = [this.#ips.get(id), this.#describedMs.get(id)];
-        return free === undefined || describedMs === undefined || !this.#sizes.has(id) ? [] : [{ free, describedMs }];
-      });
-      if (known.length < ids.length) return [];
-      const describedMs = Math.min(...known.map((each) => each.describedMs));
-      return [{ zone, subnets: ids, free: known.map(({ free }) => free), describedMs }];
     });
   }
 

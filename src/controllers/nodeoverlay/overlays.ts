@@ -99,7 +99,6 @@ export function overlaidCloud(cloud: CloudProvider, overlays: Overlays, pools: S
         overlaid && adjust ? async (types) => adjust(await overlaid(types)) : (overlaid ?? adjust),
       );
     },
-    addresses: (pool, types) => cloud.addresses?.(pool, types),
     typeTerms: (pool, type) => cloud.typeTerms?.(pool, type),
     launchAnswer: (claim) => cloud.launchAnswer?.(claim),
     reboot: (claim) => cloud.reboot(claim),

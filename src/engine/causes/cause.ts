@@ -3,7 +3,7 @@ import type { POD_CAUSES } from '../reason-codes.ts';
 
 /** Object that limits several NodePools together. */
 export interface CeilingObject {
-  readonly kind: 'NodePolicy' | 'CapacityQuota' | 'Subnet';
+  readonly kind: 'NodePolicy' | 'CapacityQuota';
   readonly name: string;
 }
 

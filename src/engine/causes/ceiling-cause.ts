@@ -1,5 +1,5 @@
 /** Finds the ceiling that has no room for a node. */
-import { ADDRESSES, type CountedLaunch, ceilingText, countedLaunches, launchAmount, USD } from '../ceilings.ts';
+import { type CountedLaunch, ceilingText, countedLaunches, launchAmount, USD } from '../ceilings.ts';
 import type { Ceiling, InstanceType } from '../model.ts';
 import { NODES } from '../pool-usage.ts';
 import type { Requirements } from '../requirements.ts';
@@ -56,48 +56,31 @@ export function ceilingCause(
 
 type Launch = CountedLaunch & { readonly type: InstanceType };
 
-function exceeds(ceiling: Ceiling, name: string, launch: Launch): boolean {
-  const amount = launchAmount(ceiling, launch.type, launch, name);
-  return amount > 0 && amount > amountIn(ceiling.limits, name) - amountIn(ceiling.used, name);
+function exceeds({ limits, used }: Ceiling, name: string, launch: Launch): boolean {
+  const amount = launchAmount(launch.type, launch, name);
+  return amount > 0 && amount > amountIn(limits, name) - amountIn(used, name);
 }
 
 const cheapestFirst = (launches: readonly Launch[]): readonly Launch[] =>
   launches.toSorted((a, b) => Number(b.offering.available) - Number(a.offering.available) || a.usd - b.usd);
 
 function causeOf({ ceiling, name }: Exceeded, launches: readonly Launch[]): Cause {
-  const { object, field } = ceiling;
+  const { object, field, limits, used } = ceiling;
   const path = `${field}.${name}`;
   const [cheapest] = cheapestFirst(launches.filter((launch) => exceeds(ceiling, name, launch)));
   return {
     code: 'ceiling',
     object,
     field: path,
-    wanted: cheapest === undefined ? 'the pod needs one more node' : refusedText(ceiling, cheapest, name),
-    ...(name === ADDRESSES && object.kind === 'Subnet' ? subnetTexts(ceiling) : limitTexts(ceiling, path, name)),
+    wanted: cheapest === undefined ? 'the pod needs one more node' : refusedText(cheapest, name),
+    offered: `${name} ${ceilingText(name, amountIn(used, name))} of ${ceilingText(name, amountIn(limits, name))} in use`,
+    remedy: `Increase ${path} of the ${object.kind}, or remove nodes.`,
   };
 }
 
-type Texts = Pick<Cause, 'offered' | 'remedy'>;
-
-const limitTexts = ({ object, limits, used }: Ceiling, path: string, name: string): Texts => ({
-  offered: `${name} ${ceilingText(name, amountIn(used, name))} of ${ceilingText(name, amountIn(limits, name))} in use`,
-  remedy: `Increase ${path} of the ${object.kind}, or remove nodes.`,
-});
-
-function subnetTexts({ object, limits, used }: Ceiling): Texts {
-  const [free, joining] = [amountIn(limits, ADDRESSES), amountIn(used, ADDRESSES)];
-  const reserved = joining === 0 ? '' : `, and joining nodes take ${joining} of them`;
-  return {
-    offered: `${object.name} has ${free} free addresses${reserved}`,
-    remedy: 'Add subnets with free addresses in this zone, and select them in the NodeClass.',
-  };
-}
-
-function refusedText(ceiling: Ceiling, launch: Launch, name: string): string {
+function refusedText(launch: Launch, name: string): string {
   const { type, offering } = launch;
   const size =
-    name === USD || name === NODES
-      ? ''
-      : ` with ${name} ${ceilingText(name, launchAmount(ceiling, type, launch, name))}`;
+    name === USD || name === NODES ? '' : ` with ${name} ${ceilingText(name, launchAmount(type, launch, name))}`;
   return `the cheapest node for the pod is ${type.name}${size} for $${offering.usdPerHour.toFixed(4)}/h`;
 }

@@ -58,10 +58,7 @@ export function remedyEdit(cause: Cause): RemedyEdit | undefined {
       return { change: `${fields.join(' and ')} ${place} is increased`, pool: mapPool(withoutLimits(fields)) };
     case 'ceiling':
       return {
-        change:
-          object.kind === 'Subnet'
-            ? `${object.name} has more free addresses`
-            : `${field} of ${object.kind} "${object.name}" is increased`,
+        change: `${field} of ${object.kind} "${object.name}" is increased`,
         cluster: ({ ceilings = [], ...rest }) => ({
           ...rest,
           ceilings: ceilings.filter((each) => each.object.kind !== object.kind || each.object.name !== object.name),

@@ -1,6 +1,5 @@
 export { billedUsdPerHour } from '../billed-price.ts';
 export {
-  ADDRESSES,
   ceilingAmount,
   ceilingText,
   claimRequirements,

@@ -33,7 +33,6 @@ export {
 } from '../instance-types.ts';
 export { awaitsMaintenance, MAINTENANCE_PLANNED, MAINTENANCE_TAINT, refusesPods } from '../maintenance.ts';
 export type {
-  AddressNeeds,
   Ceiling,
   EngineNode,
   EngineSnapshot,
@@ -45,7 +44,6 @@ export type {
   Plan,
   PlannedClaim,
   PodRefusal,
-  PoolAddresses,
   PoolInput,
   PreferenceDecision,
   Requirement,
@@ -56,7 +54,6 @@ export type {
   SpotTerms,
   StateNode,
   UnpackedPool,
-  ZoneAddresses,
 } from '../model.ts';
 export {
   joinProgress,

@@ -31,7 +31,7 @@ class Budget {
     this.remaining = Object.fromEntries(
       Object.entries(limits).map(([name, limit]) => [name, limit - amountIn(used, name)]),
     );
-    this.#counting = `${selectorIdentity(ceiling?.selector)} ${ceiling?.addresses?.id ?? ''}`;
+    this.#counting = selectorIdentity(ceiling?.selector);
   }
 
   /** Returns true if no further node is possible, whatever its instance type. */
@@ -42,9 +42,9 @@ class Budget {
   /** Returns true if all launches under the requirements count, and their amounts depend on the instance type only. */
   isUniform(requirements: Requirements): boolean {
     const { ceiling } = this;
-    if (ceiling === undefined) return true;
-    const { limits, selector, addresses } = ceiling;
-    return addresses === undefined && !Object.hasOwn(limits, USD) && alwaysSelects(selector, requirements);
+    return (
+      ceiling === undefined || (!Object.hasOwn(ceiling.limits, USD) && alwaysSelects(ceiling.selector, requirements))
+    );
   }
 
   /** Returns the launches of a type under the requirements of a shape, for a ceiling. */
@@ -63,7 +63,7 @@ class Budget {
   amountOn(pool: CompiledPool, shape: Shape, type: InstanceType, name: string): number {
     return this.ceiling === undefined
       ? amountIn(withNode(type.capacity), name)
-      : launchAmount(this.ceiling, type, this.#launchesOf(pool, shape, this.ceiling)(type).largest, name);
+      : launchAmount(type, this.#launchesOf(pool, shape, this.ceiling)(type).largest, name);
   }
 
   /** Returns the largest amount of a launch under the requirements of a shape, of any type. */
@@ -87,9 +87,8 @@ class Budget {
   /** Reports for each offering of a type if it has room. Undefined if the type decides alone. */
   roomByOffering(pool: CompiledPool, shape: Shape, type: InstanceType): ReadonlyMap<Offering, boolean> | undefined {
     if (this.ceiling === undefined) return undefined;
-    const { ceiling } = this;
-    const { all } = this.#launchesOf(pool, shape, ceiling)(type);
-    return new Map(all.map((launch) => [launch.offering, this.#hasRoomFor(ceiling, type, launch)]));
+    const { all } = this.#launchesOf(pool, shape, this.ceiling)(type);
+    return new Map(all.map((launch) => [launch.offering, this.#hasRoomFor(type, launch)]));
   }
 
   /** True if the spent amounts are larger than the room. */
@@ -97,9 +96,9 @@ class Budget {
     return this.#isExceeded;
   }
 
-  #hasRoomFor(ceiling: Ceiling, type: InstanceType, launch: Omit<CountedLaunch, 'offering'>): boolean {
+  #hasRoomFor(type: InstanceType, launch: Omit<CountedLaunch, 'offering'>): boolean {
     return Object.entries(this.remaining).every(([name, rest]) => {
-      const amount = launchAmount(ceiling, type, launch, name);
+      const amount = launchAmount(type, launch, name);
       return amount === 0 || amount <= rest;
     });
   }
