@@ -49,7 +49,8 @@ export function reconcileMeter(metrics: Metrics, controller: string, concurrency
   const timeouts = metrics.counter(CONTROLLER_RUNTIME_RECONCILE_TIMEOUTS);
   const terminal = metrics.counter(CONTROLLER_RUNTIME_TERMINAL_RECONCILE_ERRORS);
   for (const counter of [errors, panics, timeouts, terminal]) counter.inc(labels, 0);
-  for (const result of ['success', 'error', 'requeue', 'requeue_after']) total.inc({ controller, result }, 0);
+  // most controllers never requeue without a delay
+  for (const result of ['success', 'error', 'requeue_after']) total.inc({ controller, result }, 0);
 
   return {
     started: () => {
