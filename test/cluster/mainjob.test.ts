@@ -35,9 +35,11 @@ const SPARE: readonly RegExp[] = [
   /^(update|patch) /,
   // The status is granted with its object.
   /^\w+ \S+\/status$/,
-  // Capacity buffers and overlays are behind feature gates, as are the workloads that buffers refer to.
-  /^(list|watch) (autoscaling.x-k8s.io\/capacitybuffers|karpenter.sh\/nodeoverlays)$/,
+  // Overlays are behind a feature gate, and the workloads that buffers refer to are read when a buffer exists.
+  /^(list|watch) karpenter.sh\/nodeoverlays$/,
   /^(list|watch) (\/podtemplates|\/replicationcontrollers|apps\/(deployments|replicasets|statefulsets))$/,
+  // A kind that is not served is only listed.
+  /^watch readiness\.node\.x-k8s\.io\/nodereadinessrules$/,
   // Objects of dynamic resource allocation are read with IGNORE_DRA_REQUESTS=false.
   /^(list|watch) resource\.k8s\.io\/(deviceclasses|devicetaintrules|resource(claims|claimtemplates|slices))$/,
   // Pods are deleted without eviction at the end of a node's termination grace period.
