@@ -509,7 +509,10 @@ export interface Plan {
 }
 
 export interface PlannedPreferences {
-  /** Amount that this plan costs more than a plan without preferences, in USD per hour. */
+  /**
+   * Amount that this plan costs more than a plan without preferences, in USD per hour. If there was no such plan, than the lowest
+   * possible price.
+   */
   readonly addedUsdPerHour: number;
   /** Worth of the preferences that this plan satisfies in addition to such a plan. */
   readonly gainedUsdPerHour: number;

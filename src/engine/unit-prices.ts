@@ -1,4 +1,5 @@
 /** Computes the worth of resources at the prices of the available nodes. */
+import { remembering } from '#lib';
 import { includedCpu, surplusUsdPerHour } from './cpu-burst.ts';
 import type { InstanceType } from './model.ts';
 
@@ -40,8 +41,8 @@ export function unitPricesOf(
 ): UnitPrices {
   if (rooms.length === 0) return { cpu: 0, memory: 0 };
   let low = 0;
-  let high = Math.min(...rooms.map((room) => room.usdPerHour / room.cpu));
-  const limiting = limitingRooms(rooms, high);
+  const { highest, limiting } = limitsOf(rooms);
+  let high = highest;
   const memoryPriceAt = (cpuPrice: number): number => {
     let lowest = Number.POSITIVE_INFINITY;
     for (const room of limiting) lowest = Math.min(lowest, memoryPriceIn(room, cpuPrice));
@@ -55,6 +56,12 @@ export function unitPricesOf(
   }
   return { cpu: low, memory: memoryPriceAt(low) };
 }
+
+/** Returns the highest price of CPU, and the rooms that limit prices. Cached, because many demands have the same rooms. */
+const limitsOf = remembering((rooms: readonly PricedRoom[]) => {
+  const highest = Math.min(...rooms.map((room) => room.usdPerHour / room.cpu));
+  return { highest, limiting: limitingRooms(rooms, highest) };
+});
 
 /** Returns the price of memory at which the room is worth its cost. */
 const memoryPriceIn = ({ usdPerHour, cpu, memory }: PricedRoom, cpuPrice: number): number =>

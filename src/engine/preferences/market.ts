@@ -13,6 +13,7 @@ import type { CompiledSnapshot } from '../solver/compiled-snapshot.ts';
 import type { PodClass } from '../solver/pod-class.ts';
 import { groupText } from './decision-text.ts';
 import { type LeftOutPreferences, type Preference, preferencesOf } from './preferences.ts';
+import { leastUsd } from './price-bound.ts';
 import { PreferenceJudge, type Satisfaction, type Spot } from './satisfaction.ts';
 import { preferenceWorth } from './worth-terms.ts';
 
@@ -22,6 +23,9 @@ const ROUNDING = 1e-9;
 /** Returns the error in the worth that a pod sets. Returns undefined if it is valid or absent. */
 const worthProblem = (pod: EnginePod): string | undefined =>
   annotationProblems(pod).find(({ annotation }) => annotation === PREFERENCE_WORTH_ANNOTATION)?.text;
+
+/** Part of the worth of preferences below which a better choice of preferences is not searched. */
+const SMALL = 0.02;
 
 /** Plan with the preferences that it satisfies. */
 export interface Offer {
@@ -42,8 +46,8 @@ export interface MarketParts {
   readonly soft: readonly EnginePod[];
   /** The same pods by their class. */
   readonly grouped: ReadonlyMap<PodClass, readonly EnginePod[]>;
-  /** Plan without preferences. */
-  readonly ignoring: Plan;
+  /** Plan whose NodePools determine the worth of pods. */
+  readonly plan: Plan;
 }
 
 /** Equal pods. */
@@ -74,8 +78,7 @@ export class Market {
   readonly #usdOfOthers = new Map<string, number>();
   #others: ReadonlyMap<string, EnginePod> | undefined;
 
-  /** @param ignoring plan without preferences */
-  constructor({ common, soft, grouped, ignoring: plan }: MarketParts) {
+  constructor({ common, soft, grouped, plan }: MarketParts) {
     this.#common = common;
     this.#judge = new PreferenceJudge(common.topology, soft, [...grouped.values()]);
     this.#groupOf = new Int32Array(soft.length);
@@ -122,6 +125,37 @@ export class Market {
       worthUsdPerHour += weight * this.#worthOf(at);
     }
     return { plan, usdPerHour: usdOf(plan.claims), worthUsdPerHour, satisfied, wanted: this.#wanted, byPod };
+  }
+
+  /**
+   * Returns the lowest price that any plan for all pods can have, as an offer that satisfies nothing.
+   * @param offer plan that places all pods
+   * @param pods all pods of the solve
+   */
+  floor(offer: Offer, pods: readonly EnginePod[]): Offer {
+    const usdPerHour = leastUsd(this.#common.snapshot, pods);
+    const plan: Plan = { ...offer.plan, claims: [], placements: [] };
+    const whole = pods.reduce((sum, pod) => sum + this.#usdOf(podKey(pod)), 0);
+    const shares = this.#usd.map((usd) => (whole > 0 ? (usd * usdPerHour) / whole : 0));
+    this.#shares.set(plan, shares);
+    const byPod = { weights: new Float64Array(shares.length), counts: new Int32Array(shares.length) };
+    return { plan, usdPerHour, worthUsdPerHour: 0, satisfied: 0, wanted: this.#wanted, byPod };
+  }
+
+  /**
+   * Returns true if an offer is worth its price whatever another plan costs: even if half of all preferences are satisfied in a
+   * plan at the lowest price, and if expensive preferences of groups could be left out, this would save almost nothing.
+   */
+  isWorth(offer: Offer, floor: Offer): boolean {
+    const [least, shares] = [this.#sharesIn(floor), this.#sharesIn(offer)];
+    let [all, loss] = [0, 0];
+    for (const group of this.#groups) {
+      all += weightOf(group.preferences) * group.members.reduce((sum, at) => sum + this.#worthOf(at), 0);
+      const added = sumIn(group, shares) - sumIn(group, least);
+      loss += Math.max(0, added - this.#worthIn(group, offer));
+    }
+    const { worthUsdPerHour } = offer;
+    return offer.usdPerHour - floor.usdPerHour <= worthUsdPerHour - all / 2 && loss <= SMALL * worthUsdPerHour;
   }
 
   #worthOf(at: number): number {
@@ -198,10 +232,8 @@ export class Market {
     const shares = new Float64Array(this.#usd.length);
     for (const claim of plan.claims) {
       const positions = claim.pods.map((key) => this.#judge.positionOf(key));
-      const usd = positions.map((at, index) =>
-        at === undefined ? this.#usdOfOther(claim.pods[index]) : this.#usd[at],
-      );
-      const total = usd.reduce<number>((sum, each = 0) => sum + each, 0);
+      const usd = claim.pods.map((key) => this.#usdOf(key));
+      const total = usd.reduce((sum, each) => sum + each, 0);
       const price = usdOf([claim]);
       for (const [index, at] of positions.entries())
         if (at !== undefined) shares[at] = total > 0 ? (price * (usd[index] ?? 0)) / total : price / claim.pods.length;
@@ -210,7 +242,12 @@ export class Market {
     return shares;
   }
 
-  #usdOfOther(key = ''): number {
+  #usdOf(key: string): number {
+    const at = this.#judge.positionOf(key);
+    return at === undefined ? this.#usdOfOther(key) : (this.#usd[at] ?? 0);
+  }
+
+  #usdOfOther(key: string): number {
     const known = this.#usdOfOthers.get(key);
     if (known !== undefined) return known;
     this.#others ??= new Map(this.#common.intake.pods.map((pod) => [podKey(pod), pod]));

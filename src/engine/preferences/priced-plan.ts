@@ -43,31 +43,72 @@ export function pricedPlan(input: PricedSolve): Plan {
   const wishing = common.withDefaults(pods).filter((pod) => preferencesOf(pod).length > 0);
   const light = wishing.filter((pod) => !isHeavy(pod));
   if (light.length === 0) return solve('all', true);
+  const respecting = MANY_PODS <= light.length && light.length <= MOST_PODS ? cheapEnough(input, light) : undefined;
+  if (respecting?.isUsed) return respecting.plan;
   const ignoring = solve('none', true);
   if (light.length > MOST_PODS) return withoutDecisions(ignoring, `more than ${MOST_PODS} pods have preferences`);
   if (isLate(options)) return withoutDecisions(ignoring, 'a solve without them used a third of the time');
-  const classes = common.classesFor(light);
-  const grouped = Map.groupBy(light, (pod) => classes.of(pod));
-  const leftOut = new Map(beyondLimit(common, [...grouped.values()]).map((pod) => [podKey(pod), 'all'] as const));
+  const { grouped, leftOut } = groupsOf(common, light);
   const soft = leftOut.size === 0 ? light : light.filter((pod) => !leftOut.has(podKey(pod)));
   for (const [podClass, [first]] of leftOut.size === 0 ? [] : grouped)
     if (first !== undefined && leftOut.has(podKey(first))) grouped.delete(podClass);
-  const plan = soft.length === 0 ? ignoring : bestPlan(input, { wishing, soft, grouped, leftOut, ignoring });
+  const candidates = { wishing, soft, grouped, leftOut, ignoring, respecting: respecting?.plan };
+  const plan = soft.length === 0 ? ignoring : bestPlan(input, candidates);
   if (leftOut.size === 0) return plan;
   return withoutDecisions(plan, `${leftOut.size} pods have too many different preferences, ${REMEDY}`);
+}
+
+/** Returns groups of equal pods, and the preferences that no plan considers. */
+function groupsOf(common: CompiledSnapshot, pods: readonly EnginePod[]) {
+  const classes = common.classesFor(pods);
+  const grouped = Map.groupBy(pods, (pod) => classes.of(pod));
+  const beyond = beyondLimit(common, [...grouped.values()]);
+  return { grouped, leftOut: new Map(beyond.map((pod) => [podKey(pod), 'all'] as const)) };
+}
+
+/** Number of pods from which a comparison of plans takes long, and a plan is close to the lower bound of the price. */
+const MANY_PODS = 500;
+
+/**
+ * Returns the plan with all preferences. It is used without a comparison if it is worth its price even if a plan without
+ * preferences has the lowest possible price. Returns undefined if a bound is not known.
+ */
+function cheapEnough(
+  { common, pods, solve, isSimulation, options }: PricedSolve,
+  soft: readonly EnginePod[],
+): { readonly plan: Plan; readonly isUsed: boolean } | undefined {
+  // a bound does not know commitments
+  if (isSimulation || common.committedUse !== undefined) return undefined;
+  const { grouped, leftOut } = groupsOf(common, soft);
+  if (leftOut.size > 0) return undefined;
+  const plan = solve('all');
+  if (plan.refusals.size + plan.notEvaluated.length > 0) return { plan, isUsed: false };
+  const market = new Market({ common, soft, grouped, plan });
+  const all = market.judge(plan);
+  const floor = market.floor(all, pods);
+  if (market.isWorth(all, floor)) return { plan: market.decide(all, floor, undefined), isUsed: true };
+  if (!isLate(options)) return { plan, isUsed: false };
+  return {
+    plan: withoutDecisions(plan, 'a solve with them used a third of the time', 'compared with their price'),
+    isUsed: true,
+  };
 }
 
 const REMEDY = 'use the same labels and preferences in more pods of their namespaces';
 
 /** Returns the plan with the reason for preferences that are not compared with their price. */
-function withoutDecisions(plan: Plan, omitted: string): Plan {
+function withoutDecisions(plan: Plan, omitted: string, step = 'considered'): Plan {
   const { preferences = NO_DECISIONS } = plan;
-  return { ...plan, preferences: { ...preferences, omitted: `preferences of pods are not considered: ${omitted}` } };
+  return { ...plan, preferences: { ...preferences, omitted: `preferences of pods are not ${step}: ${omitted}` } };
 }
 
 const NO_DECISIONS: PlannedPreferences = { addedUsdPerHour: 0, gainedUsdPerHour: 0, lostUsdPerHour: 0, groups: [] };
 
-interface Candidates extends Omit<MarketParts, 'common'> {
+interface Candidates extends Omit<MarketParts, 'common' | 'plan'> {
+  /** Plan without preferences. */
+  readonly ignoring: Plan;
+  /** Plan with all preferences, if it is known. */
+  readonly respecting: Plan | undefined;
   /** Pods with preferences, including preferences that are not compared with their price. */
   readonly wishing: readonly EnginePod[];
   /** Preferences that no plan considers. */
@@ -76,13 +117,13 @@ interface Candidates extends Omit<MarketParts, 'common'> {
 
 function bestPlan(
   { common, solve, isSimulation, options }: PricedSolve,
-  { wishing, soft, grouped, leftOut: omitted, ignoring }: Candidates,
+  { wishing, soft, grouped, leftOut: omitted, ignoring, respecting: known }: Candidates,
 ): Plan {
-  const market = new Market({ common, soft, grouped, ignoring });
+  const market = new Market({ common, soft, grouped, plan: ignoring });
   const standard = market.judge(ignoring);
   const isEnough = isSimulation ? market.lostBy(standard) === 0 : standard.satisfied === standard.wanted;
   if (isEnough) return market.decide(standard, standard, standard);
-  const respecting = solve(omitted.size === 0 ? 'all' : omitted);
+  const respecting = known ?? solve(omitted.size === 0 ? 'all' : omitted);
   if (!leavesAsMuch(respecting, ignoring)) return market.decide(standard, standard, undefined);
   const all = market.judge(respecting);
   const offers = [standard, all];

@@ -132,6 +132,36 @@ describe('a priced preference', () => {
     expect(plan.notEvaluated).toHaveLength(4);
   });
 
+  describe('of many pods', () => {
+    const many = replicas(500, 'web', { cpu: '2', ...ANTI });
+    const at = (usd: number, pods = many): Plan => {
+      const capacityTypes = ['on-demand'];
+      const half = instanceType('half', { cpu: 2, usd, capacityTypes });
+      return planOf({ types: [half, instanceType('whole', { cpu: 4, usd: 0.4, capacityTypes })], pendingPods: pods });
+    };
+
+    it('is satisfied without a second plan if its price is near the lower bound', () => {
+      const plan = at(0.205);
+      expect(plan.claims).toHaveLength(500);
+      expect(plan.preferences?.groups).toMatchObject([{ satisfied: 500, wanted: 500 }]);
+      // the worth of all preferences, although another plan would satisfy half of them by chance
+      expect(plan.preferences?.gainedUsdPerHour).toBeCloseTo(500 * 0.1 * 0.2);
+      expect(plan.preferences?.addedUsdPerHour).toBeCloseTo(500 * 0.005);
+      expect(plan.preferences?.groups[0]).not.toHaveProperty('addedUsdPerHour');
+    });
+
+    it('is compared with its price if it is expensive, or if there are fewer pods', () => {
+      expect(at(0.23).claims).toHaveLength(250);
+      expect(at(0.205, many.slice(1)).preferences?.groups[0]).toHaveProperty('addedUsdPerHour');
+    });
+
+    it('leaves no pod pending that fits without it', () => {
+      const pools = [nodePool('default', { limits: { nodes: '300' } })];
+      const types = [instanceType('half', { cpu: 2, usd: 0.205 }), instanceType('whole', { cpu: 4, usd: 0.4 })];
+      expect(planOf({ types, pools, pendingPods: many }).refusals.size).toBe(0);
+    });
+  });
+
   it('does not depend on the scale of prices and requests', () => {
     const typesAt = (usd: number, scale = 1) => [
       instanceType('half', { cpu: 2 * scale, gib: 8 * scale, usd: 0.21 * usd }),
