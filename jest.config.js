@@ -16,14 +16,16 @@ const project = (name, extra = {}) => ({
 });
 
 /**
- * Suites of `cluster` that compare the local world with the control plane, whose default version it follows. They do not run with
- * another version, which `KUBERNETES` selects.
+ * Suites of `cluster` that compare the local world with the control plane, whose default version it follows, or need kinds that
+ * only this version serves. They do not run with another version, which `KUBERNETES` selects.
  */
 const OF_ONE_VERSION = [
   'client',
+  'gangs',
   'kubectl',
   'lives',
   'localhelm',
+  'migrate',
   'mixes',
   'parity',
   'placement',
